@@ -1,5 +1,7 @@
 #include "lib/clicks/statistics_store.h"
 
+#include <math.h>
+
 #include "lib/clicks/redirect_event.h"
 #include "lib/postgres/sql_column.h"
 
@@ -130,4 +132,17 @@ enum err statistics_store_as_of(struct pg_conn *conn, int64_t *as_of_us)
 		*as_of_us = pg_result_time(rows, 0, 0);
 	pg_result_free(rows);
 	return err;
+}
+
+void statistics_store_welford_add(struct welford *w, double value)
+{
+	w->n++;
+	double from_old_mean = value - w->mean;
+	w->mean += from_old_mean / (double)w->n;
+	w->m2 += from_old_mean * (value - w->mean);
+}
+
+double statistics_store_welford_stddev(const struct welford *w)
+{
+	return w->n < 2 ? 0 : sqrt(w->m2 / (double)(w->n - 1));
 }

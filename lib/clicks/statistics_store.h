@@ -12,11 +12,25 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/clicks/welford.h"
 #include "lib/postgres/pg_conn.h"
 
 /* The row with the sums over all links. */
 #define STATISTICS_STORE_PLATFORM INT64_C(0)
+
+/*
+ * Count, mean and sum of squared deviations of latencies in one pass (Welford 1962).
+ * statistics_store_add merges two of them in SQL.
+ */
+struct welford {
+	int64_t n;
+	double mean;
+	double m2;
+};
+
+/* Pure. */
+void statistics_store_welford_add(struct welford *w, double value);
+/* Sample standard deviation; 0 for fewer than two values. Pure. */
+double statistics_store_welford_stddev(const struct welford *w);
 
 struct statistics {
 	int64_t link_id;

@@ -23,7 +23,7 @@ STALL_MAX_S = 1
 LOOK_EVERY_S = 0.05
 # Consumers keep offsets of the topic of links as well.
 PLACES = "SELECT partition, next_offset FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'"
-LETTER_BYTES_MAX = 900_000  # dead_letter.h
+LETTER_BYTES_MAX = 900_000  # publish.h
 REASONS = {
     "nul": "user_agent",
     "utf8": "user_agent",

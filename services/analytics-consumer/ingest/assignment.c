@@ -103,7 +103,7 @@ static void on_revoked(void *ctx, bool lost)
 {
 	struct assignment *a = ctx;
 	assignment_discard_batch(a);
-	if (!lost && visit_publisher_flush(a->publisher, FLUSH_ON_REVOKE_MS) == OK)
+	if (!lost && publish_visits_flush(a->publisher, FLUSH_ON_REVOKE_MS) == OK)
 		assignment_mark_published(a, 0);
 	offsets_clear(&a->offsets);
 	note_change(a);

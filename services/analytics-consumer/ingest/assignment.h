@@ -15,7 +15,7 @@
 #include "lib/kafka/kafka_consumer.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/analytics-consumer/ingest/ingest_metrics.h"
-#include "services/analytics-consumer/publish/visit_publisher.h"
+#include "services/analytics-consumer/publish/publish.h"
 #include "services/analytics-consumer/storage/batch.h"
 #include "services/analytics-consumer/storage/offsets.h"
 

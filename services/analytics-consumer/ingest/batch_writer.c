@@ -57,7 +57,7 @@ static bool pause_before_retry(struct batch_writer *w, int64_t pause_ms)
 /* Waits up to timeout_ms for Kafka to acknowledge the visits. Results as visit_publisher_flush. */
 static enum err await_acks(struct batch_writer *w, int64_t timeout_ms)
 {
-	enum err err = visit_publisher_flush(w->config.publisher, timeout_ms);
+	enum err err = publish_visits_flush(w->config.publisher, timeout_ms);
 	if (err == ERR_INTERNAL) {
 		log_error(w->config.log, "visits_refused");
 		(void)pause_before_retry(w, REFUSED_PAUSE_MS);
@@ -82,7 +82,7 @@ static bool is_transient(enum err err)
 /* Kafka may work and still refuse dead letters: no topic, or no right to write to it. */
 static void note_dead_letters(struct batch_writer *w)
 {
-	size_t overdue = dead_letter_list_overdue(w->batch.dead_letters);
+	size_t overdue = publish_letters_overdue(w->batch.dead_letters);
 	atomic_store(&w->is_waiting_for_dead_letters, overdue > 0);
 	if (overdue > 0)
 		log_error(w->config.log, "dead_letters_refused",
@@ -183,8 +183,8 @@ static enum err publish(struct batch_writer *w)
 		return err;
 	offsets_copy(&w->offsets, &w->unacked);
 	do {
-		err = visit_publisher_send(w->config.publisher, w->batch.visits, w->batch.count,
-		                           &done);
+		err = publish_visits_send(w->config.publisher, w->batch.visits, w->batch.count,
+		                          &done);
 	} while (err == ERR_LIMIT && pause_before_retry(w, QUEUE_PAUSE_MS));
 	if (err != OK && err != ERR_LIMIT)
 		log_error(w->config.log, "visit_refused", LOG_TEXT("result", err_name(err)));

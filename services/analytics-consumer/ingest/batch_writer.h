@@ -20,7 +20,7 @@
 #include "lib/base/log.h"
 #include "lib/base/thread.h"
 #include "services/analytics-consumer/ingest/ingest_metrics.h"
-#include "services/analytics-consumer/publish/visit_publisher.h"
+#include "services/analytics-consumer/publish/publish.h"
 #include "services/analytics-consumer/storage/batch.h"
 #include "services/analytics-consumer/storage/offsets.h"
 #include "services/analytics-consumer/storage/visit_store.h"

@@ -9,8 +9,7 @@
 #include "services/analytics-consumer/ingest/assignment.h"
 #include "services/analytics-consumer/ingest/batch_writer.h"
 #include "services/analytics-consumer/ingest/ingest_metrics.h"
-#include "services/analytics-consumer/publish/delivery.h"
-#include "services/analytics-consumer/publish/visit_publisher.h"
+#include "services/analytics-consumer/publish/publish.h"
 #include "services/analytics-consumer/storage/batch.h"
 #include "services/analytics-consumer/storage/visit_store.h"
 
@@ -355,7 +354,7 @@ static enum err make_producer(struct ingest *in)
 		.queue_bytes_max = QUEUE_BYTES_MAX,
 		.linger_ms = LINGER_MS,
 		.message_timeout_ms = 0,
-		.delivered = delivery_done,
+		.delivered = publish_delivered,
 		.log = in->config.log,
 		.metrics = in->config.metrics,
 	};
@@ -371,7 +370,7 @@ static enum err make_parts(struct ingest *in)
 	enum err err = make_producer(in);
 	if (err != OK)
 		return err;
-	in->publisher = visit_publisher_new(in->producer, config->visits_topic);
+	in->publisher = publish_visits_new(in->producer, config->visits_topic);
 	const struct visit_store_config store = { .pool = config->pool,
 		                                  .producer = in->producer,
 		                                  .topic = config->topic,
@@ -404,7 +403,7 @@ static void free_parts(struct ingest *in)
 	kafka_consumer_free(in->consumer);
 	kafka_producer_free(in->producer);
 	batch_writer_free(in->writer);
-	visit_publisher_free(in->publisher);
+	publish_visits_free(in->publisher);
 	visit_store_free(in->store);
 	assignment_clear(&in->assignment);
 	batch_clear(&in->batch);

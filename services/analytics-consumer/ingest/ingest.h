@@ -13,7 +13,7 @@
  *     the batch gathered after it. The next owner reads both again. Partitions are released only
  *     after the current attempt to store has ended.
  *   - Visits are published after the commit, and the next commit waits until they are acknowledged
- *     (visit_publisher.h).
+ *     (publish.h).
  *   - A partition is halted when its next offset does not exist, or when the record before it is
  *     not the one that was counted. Either retention was faster than the consumer, or the topic was
  *     recreated. A halt is logged as an error, shown by waymark_partitions_halted and by /readyz,

@@ -17,14 +17,14 @@ void batch_init(struct batch *batch, size_t visits_max, const char *topic,
 {
 	*batch = (struct batch){ .visits_max = visits_max };
 	batch->visits = mem_array(visits_max, sizeof(*batch->visits));
-	batch->dead_letters = dead_letter_list_new(visits_max, DEAD_LETTER_BYTES_MAX_OF_BATCH,
-	                                           topic, dead_letter_topic);
+	batch->dead_letters = publish_letters_new(visits_max, DEAD_LETTER_BYTES_MAX_OF_BATCH, topic,
+	                                          dead_letter_topic);
 }
 
 void batch_clear(struct batch *batch)
 {
 	free(batch->visits);
-	dead_letter_list_free(batch->dead_letters);
+	publish_letters_free(batch->dead_letters);
 	*batch = (struct batch){ 0 };
 }
 
@@ -33,7 +33,7 @@ void batch_reset(struct batch *batch)
 	batch->records = 0;
 	batch->count = 0;
 	batch->in_doubt = false;
-	dead_letter_list_reset(batch->dead_letters);
+	publish_letters_reset(batch->dead_letters);
 }
 
 /* Rejects a record whose headers declare another type. Without them, its bytes decide. */
@@ -88,7 +88,7 @@ void batch_add(struct batch *batch, struct enrich *enrich, const struct kafka_me
 	if (err != OK) {
 		/* A record before `stored` already has its dead letter. */
 		if (!counted)
-			dead_letter_list_add(batch->dead_letters, message, reason);
+			publish_letters_add(batch->dead_letters, message, reason);
 		return;
 	}
 	struct visit *visit = &batch->visits[batch->count++];
@@ -107,13 +107,13 @@ bool batch_is_empty(const struct batch *batch)
 
 bool batch_is_full(const struct batch *batch)
 {
-	return batch->records >= batch->visits_max || dead_letter_list_is_full(batch->dead_letters);
+	return batch->records >= batch->visits_max || publish_letters_is_full(batch->dead_letters);
 }
 
 struct batch_sums batch_sum(const struct batch *batch)
 {
 	struct batch_sums sums = { .poisoned =
-		                           (int64_t)dead_letter_list_length(batch->dead_letters) };
+		                           (int64_t)publish_letters_length(batch->dead_letters) };
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct visit *visit = &batch->visits[i];
 		sums.humans += visit->disposition == VISIT_NEW && !visit->event.is_bot;

@@ -12,7 +12,7 @@
 
 #include "lib/kafka/kafka_consumer.h"
 #include "services/analytics-consumer/facts/enrich.h"
-#include "services/analytics-consumer/publish/dead_letter.h"
+#include "services/analytics-consumer/publish/publish.h"
 #include "services/analytics-consumer/storage/offsets.h"
 
 struct batch {

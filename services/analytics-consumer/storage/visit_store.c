@@ -1,13 +1,14 @@
 #include "services/analytics-consumer/storage/visit_store.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/hash_table.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/sql_column.h"
 #include "services/analytics-consumer/storage/offsets.h"
 #include "services/analytics-consumer/storage/rollup.h"
-#include "services/analytics-consumer/storage/statistics_aggregate.h"
 #include "services/analytics-consumer/storage/unique_visitors.h"
 #include "services/analytics-consumer/storage/visit_log_store.h"
 
@@ -45,7 +46,9 @@ struct visit_store {
 	struct visit_log_store *visit_log;
 	struct unique_visitors *visitors;
 	struct rollup *rollup;
-	struct statistics_aggregate *aggregate;
+	/* Room for visit_store_sum. */
+	const struct visit **by_link;
+	struct statistics *deltas;
 	/* Batches. */
 	unsigned duplicate_checks_left;
 };
@@ -60,7 +63,8 @@ struct visit_store *visit_store_new(const struct visit_store_config *config)
 	store->visit_log = visit_log_store_new(config->visits_max);
 	store->visitors = unique_visitors_new(config->visits_max);
 	store->rollup = rollup_new(config->visits_max);
-	store->aggregate = statistics_aggregate_new(config->visits_max);
+	store->by_link = mem_array(config->visits_max, sizeof(struct visit *));
+	store->deltas = mem_array(config->visits_max + 1, sizeof(*store->deltas));
 	return store;
 }
 
@@ -76,7 +80,8 @@ void visit_store_free(struct visit_store *store)
 	sql_column_clear(&store->link_ids);
 	HASH_CLEAR(hh, store->link_by_id);
 	free(store->links);
-	statistics_aggregate_free(store->aggregate);
+	free(store->by_link);
+	free(store->deltas);
 	free(store);
 }
 
@@ -137,15 +142,56 @@ static enum err find_owners(struct visit_store *store, struct pg_conn *conn, str
 	return err;
 }
 
+static int by_link(const void *a, const void *b)
+{
+	const struct visit *left = *(const struct visit *const *)a;
+	const struct visit *right = *(const struct visit *const *)b;
+	if (left->event.link_id != right->event.link_id)
+		return left->event.link_id < right->event.link_id ? -1 : 1;
+	return (left > right) - (left < right);
+}
+
+static void add(struct statistics *row, const struct visit *visit)
+{
+	row->visit_count += !visit->event.is_bot;
+	row->bot_count += visit->event.is_bot;
+	row->unique_visitors += visit->event.is_unique;
+	if (visit->event.occurred_at_us > row->last_visited_at_us)
+		row->last_visited_at_us = visit->event.occurred_at_us;
+	statistics_store_welford_add(&row->latency_ms,
+	                             (double)visit->event.latency_us / (double)CLOCK_US_PER_MS);
+}
+
+size_t visit_store_sum(const struct visit_order *order, const struct visit **sorted,
+                       struct statistics *rows)
+{
+	size_t n = order->count;
+	bool of_one_day = true;
+	for (size_t i = 0; i < n; i++) {
+		sorted[i] = order->visits[i];
+		of_one_day = of_one_day && order->visits[i]->day == order->visits[0]->day;
+	}
+	/* Visits of one day are already in the order of links. */
+	if (!of_one_day)
+		qsort(sorted, n, sizeof(*sorted), by_link);
+	rows[0] = (struct statistics){ .link_id = STATISTICS_STORE_PLATFORM };
+	struct statistics *row = rows;
+	for (size_t i = 0; i < n; i++) {
+		if (sorted[i]->event.link_id != row->link_id)
+			*++row = (struct statistics){ .link_id = sorted[i]->event.link_id };
+		add(row, sorted[i]);
+		add(&rows[0], sorted[i]);
+	}
+	return n == 0 ? 0 : (size_t)(row - rows) + 1;
+}
+
 static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const struct batch *batch)
 {
 	enum err err = rollup_add(store->rollup, conn, batch->visits, batch->count);
 	if (err != OK)
 		return err;
-	size_t rows = 0;
-	const struct statistics *deltas =
-		statistics_aggregate_sum(store->aggregate, &store->order, &rows);
-	return statistics_store_add(conn, deltas, rows);
+	size_t rows = visit_store_sum(&store->order, store->by_link, store->deltas);
+	return statistics_store_add(conn, store->deltas, rows);
 }
 
 /* How a transaction ended. */
@@ -181,8 +227,8 @@ static enum outcome add_all(struct visit_store *store, struct pg_conn *conn, str
 	if (*err == ERR_CONFLICT)
 		return OUTCOME_FENCED;
 	if (*err == OK)
-		*err = dead_letter_list_send(batch->dead_letters, store->config.producer,
-		                             DEAD_LETTERS_TIMEOUT_MS);
+		*err = publish_letters_send(batch->dead_letters, store->config.producer,
+		                            DEAD_LETTERS_TIMEOUT_MS);
 	visit_order_sort(&store->order, batch->visits, batch->count);
 	if (*err == OK && store->duplicate_checks_left > 0)
 		*err = visit_log_store_drop_duplicates(store->visit_log, conn, &store->order);

@@ -19,10 +19,12 @@
 
 #include "lib/base/err.h"
 #include "lib/base/log.h"
+#include "lib/clicks/statistics_store.h"
 #include "lib/kafka/kafka_producer.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/analytics-consumer/storage/batch.h"
 #include "services/analytics-consumer/storage/offsets.h"
+#include "services/analytics-consumer/storage/visit_order.h"
 
 struct visit_store;
 
@@ -55,5 +57,14 @@ void visit_store_invalidate(struct visit_store *store);
  */
 enum err visit_store_add(struct visit_store *store, struct batch *batch,
                          const struct offsets *offsets) MUST_CHECK;
+
+/*
+ * Pure. Sums a batch into the changes of link_statistics: one row per link and one for the platform,
+ * in ascending order of link_id, so the platform (0) comes first. Humans and bots are counted
+ * separately; latency covers both. No visits give no rows. Returns the number of rows.
+ * rows has room for one more than order has visits; sorted, which is overwritten, for all of them.
+ */
+size_t visit_store_sum(const struct visit_order *order, const struct visit **sorted,
+                       struct statistics *rows);
 
 #endif

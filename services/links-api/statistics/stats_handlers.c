@@ -206,7 +206,7 @@ static void render_all_time(const struct statistics *statistics, struct json *js
 	struct json *latency = json_new_object();
 	json_set_int(latency, "count", latency_ms->n);
 	response_set_ms(latency, "mean_ms", latency_ms->mean);
-	response_set_ms(latency, "stddev_ms", welford_stddev(latency_ms));
+	response_set_ms(latency, "stddev_ms", statistics_store_welford_stddev(latency_ms));
 	json_set_int(json, "link_id", statistics->link_id);
 	set_counts(json, statistics->visit_count, statistics->bot_count);
 	json_set_int(json, "unique_visitors", statistics->unique_visitors);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/publish/dead_letter.h"
+#include "services/analytics-consumer/publish/publish.h"
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
 #include "tests/support/test.h"
 
@@ -84,8 +84,9 @@ static void assert_letter(struct consumer_fixture *fixture,
 	char original[24];
 	snprintf(original, sizeof(original), "%zu", poison->bytes.len);
 	assert_string_equal(letter->original_bytes, original);
-	size_t kept = poison->bytes.len < DEAD_LETTER_BYTES_MAX ? poison->bytes.len
-	                                                        : DEAD_LETTER_BYTES_MAX;
+	size_t kept = poison->bytes.len < PUBLISH_DEAD_LETTER_BYTES_MAX
+	                      ? poison->bytes.len
+	                      : PUBLISH_DEAD_LETTER_BYTES_MAX;
 	assert_int_equal(letter->len, kept);
 	assert_memory_equal(letter->bytes, poison->bytes.data,
 	                    kept < sizeof(letter->bytes) ? kept : 4096);

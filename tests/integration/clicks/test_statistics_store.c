@@ -97,8 +97,8 @@ TEST_CASE(merged_latencies_equal_a_single_pass)
 		for (int i = rand_r(&seed) % 10; i > 0; i--) {
 			double latency = exp((double)rand_r(&seed) / RAND_MAX * 12 - 4) +
 			                 (batch > 100 ? 1000 : 0);
-			welford_add(&delta.latency_ms, latency);
-			welford_add(&whole, latency);
+			statistics_store_welford_add(&delta.latency_ms, latency);
+			statistics_store_welford_add(&whole, latency);
 		}
 		assert_int_equal(statistics_store_add(f->consumer, &delta, 1), OK);
 	}
@@ -108,7 +108,8 @@ TEST_CASE(merged_latencies_equal_a_single_pass)
 	assert_int_equal(out.latency_ms.n, whole.n);
 	assert_close(out.latency_ms.mean, whole.mean);
 	assert_close(out.latency_ms.m2, whole.m2);
-	assert_close(welford_stddev(&out.latency_ms), welford_stddev(&whole));
+	assert_close(statistics_store_welford_stddev(&out.latency_ms),
+	             statistics_store_welford_stddev(&whole));
 }
 
 TEST_CASE(gives_rows_in_the_order_of_the_ids)

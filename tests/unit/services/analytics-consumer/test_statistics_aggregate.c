@@ -1,8 +1,10 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "services/analytics-consumer/storage/statistics_aggregate.h"
+#include "services/analytics-consumer/storage/visit_store.h"
 #include "tests/support/test.h"
+
+#define VISITS_MAX 6
 
 static struct visit visit_of(int64_t link_id, int64_t at_us, uint32_t latency_us)
 {
@@ -12,43 +14,38 @@ static struct visit visit_of(int64_t link_id, int64_t at_us, uint32_t latency_us
 		                          .latency_us = latency_us } };
 }
 
-static const struct statistics *sum(struct statistics_aggregate *aggregate, struct visit *visits,
-                                    size_t count, size_t *rows)
+static size_t sum(struct visit *visits, size_t count, struct statistics *sums)
 {
 	struct visit_order order;
+	const struct visit *sorted[VISITS_MAX];
 	visit_order_init(&order, count);
 	visit_order_sort(&order, visits, count);
-	const struct statistics *sums = statistics_aggregate_sum(aggregate, &order, rows);
+	size_t rows = visit_store_sum(&order, sorted, sums);
 	visit_order_clear(&order);
-	return sums;
+	return rows;
 }
 
 TEST_CASE(returns_no_rows_without_visits)
 {
 	struct visit duplicate = visit_of(1, 1, 1);
 	duplicate.disposition = VISIT_DUPLICATE;
-	struct statistics_aggregate *aggregate = statistics_aggregate_new(1);
-	size_t rows = 1;
-	sum(aggregate, &duplicate, 1, &rows);
-	assert_int_equal(rows, 0);
-	statistics_aggregate_free(aggregate);
+	struct statistics sums[2];
+	assert_int_equal(sum(&duplicate, 1, sums), 0);
 }
 
 TEST_CASE(adds_up_visits_per_link_and_for_the_platform)
 {
-	struct visit visits[] = { visit_of(7, 50, 2000), visit_of(3, 70, 1000),
-		                  visit_of(7, 60, 4000), visit_of(7, 99, 9000),
-		                  visit_of(7, 98, 9000), visit_of(3, 10, 3000) };
+	struct visit visits[VISITS_MAX] = { visit_of(7, 50, 2000), visit_of(3, 70, 1000),
+		                            visit_of(7, 60, 4000), visit_of(7, 99, 9000),
+		                            visit_of(7, 98, 9000), visit_of(3, 10, 3000) };
 	visits[0].event.is_unique = true;
 	visits[1].event.is_unique = true;
 	visits[2].event.is_bot = true;
 	visits[3].disposition = VISIT_DUPLICATE;
 	visits[4].disposition = VISIT_ALREADY_COUNTED;
 	visits[4].event.is_unique = true;
-	struct statistics_aggregate *aggregate = statistics_aggregate_new(6);
-	size_t rows = 0;
-	const struct statistics *sums = sum(aggregate, visits, 6, &rows);
-	assert_int_equal(rows, 3);
+	struct statistics sums[VISITS_MAX + 1];
+	assert_int_equal(sum(visits, VISITS_MAX, sums), 3);
 	assert_int_equal(sums[0].link_id, STATISTICS_STORE_PLATFORM);
 	assert_int_equal(sums[0].visit_count, 3);
 	assert_int_equal(sums[0].bot_count, 1);
@@ -65,7 +62,6 @@ TEST_CASE(adds_up_visits_per_link_and_for_the_platform)
 	assert_int_equal(sums[2].bot_count, 1);
 	assert_int_equal(sums[2].last_visited_at_us, 60);
 	assert_int_equal(sums[2].latency_ms.n, 2);
-	statistics_aggregate_free(aggregate);
 }
 
 TEST_MAIN()

@@ -1,16 +1,130 @@
-#include "services/analytics-consumer/publish/dead_letter.h"
+#include "services/analytics-consumer/publish/publish.h"
 
 #include <inttypes.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/clicks/redirect_event.h"
-#include "services/analytics-consumer/publish/delivery.h"
+#include "lib/kafka/cloud_event.h"
 
+#define SOURCE "/waymark/analytics-consumer"
 #define ACK_PAUSE_MS 2
+
+/* --- deliveries --- */
+
+/* What became of records. Initially { 0 }. It must outlive its pending records. */
+struct delivery {
+	_Atomic size_t pending;
+	_Atomic size_t acked;
+	/* Given up by the producer, or rejected by Kafka. */
+	_Atomic size_t failed;
+};
+
+void publish_delivered(void *ctx, void *opaque, enum err result)
+{
+	(void)ctx;
+	struct delivery *delivery = opaque;
+	atomic_fetch_add(result == OK ? &delivery->acked : &delivery->failed, 1);
+	/* Last, so that a thread that sees nothing pending also sees the result. */
+	atomic_fetch_sub(&delivery->pending, 1);
+}
+
+/* Errors: those of kafka_producer_send. Then nothing is counted. */
+static enum err delivery_send(struct delivery *delivery, struct kafka_producer *producer,
+                              struct kafka_record *record)
+{
+	record->opaque = delivery;
+	atomic_fetch_add(&delivery->pending, 1);
+	enum err err = kafka_producer_send(producer, record);
+	if (err != OK)
+		atomic_fetch_sub(&delivery->pending, 1);
+	return err;
+}
+
+static bool delivery_is_pending(const struct delivery *delivery)
+{
+	return atomic_load(&delivery->pending) > 0;
+}
+
+/* --- visits --- */
+
+struct visit_publisher {
+	struct kafka_producer *producer;
+	const char *topic;
+	struct delivery delivery;
+	struct strbuf encoded;
+	size_t failures_reported;
+};
+
+struct visit_publisher *publish_visits_new(struct kafka_producer *producer, const char *topic)
+{
+	struct visit_publisher *publisher = mem_zero(sizeof(*publisher));
+	publisher->producer = producer;
+	publisher->topic = topic;
+	strbuf_init(&publisher->encoded, VISIT_EVENT_BYTES_MAX);
+	return publisher;
+}
+
+void publish_visits_free(struct visit_publisher *publisher)
+{
+	if (!publisher)
+		return;
+	strbuf_clear(&publisher->encoded);
+	free(publisher);
+}
+
+static enum err send_visit(struct visit_publisher *publisher, const struct visit *visit)
+{
+	const struct visit_event *event = &visit->event;
+	struct cloud_event ce;
+	struct kafka_record record = { .topic = publisher->topic,
+		                       .key = event->slug,
+		                       .key_len = strlen(event->slug) };
+	strbuf_reset(&publisher->encoded);
+	visit_event_encode(event, &publisher->encoded);
+	enum err err = strbuf_status(&publisher->encoded);
+	if (err != OK)
+		return ERR_INVALID;
+	record.value = publisher->encoded.data;
+	record.value_len = publisher->encoded.len;
+	cloud_event_headers(&ce, event->event_id, event->occurred_at_us, VISIT_EVENT_TYPE,
+	                    VISIT_EVENT_SCHEMA, SOURCE, event->slug, &record);
+	if (visit->traceparent[0] != '\0')
+		record.headers[record.header_count++] =
+			(struct kafka_header){ TRACE_CONTEXT_HEADER, visit->traceparent };
+	return delivery_send(&publisher->delivery, publisher->producer, &record);
+}
+
+enum err publish_visits_send(struct visit_publisher *publisher, const struct visit *visits,
+                             size_t count, size_t *done)
+{
+	for (; *done < count; (*done)++) {
+		if (visits[*done].disposition == VISIT_DUPLICATE)
+			continue;
+		enum err err = send_visit(publisher, &visits[*done]);
+		if (err != OK)
+			return err;
+	}
+	return OK;
+}
+
+enum err publish_visits_flush(struct visit_publisher *publisher, int64_t timeout_ms)
+{
+	if (delivery_is_pending(&publisher->delivery) &&
+	    kafka_producer_flush(publisher->producer, timeout_ms) != OK)
+		return ERR_UNAVAILABLE;
+	size_t failures = atomic_load(&publisher->delivery.failed);
+	if (failures == publisher->failures_reported)
+		return OK;
+	publisher->failures_reported = failures;
+	return ERR_INTERNAL;
+}
+
+/* --- dead letters --- */
 
 struct letter {
 	/* Outlives the letter while it is in flight. */
@@ -42,8 +156,8 @@ struct dead_letter_list {
 	struct discarded *discarded;
 };
 
-struct dead_letter_list *dead_letter_list_new(size_t count_max, size_t bytes_max, const char *topic,
-                                              const char *dead_letter_topic)
+struct dead_letter_list *publish_letters_new(size_t count_max, size_t bytes_max, const char *topic,
+                                             const char *dead_letter_topic)
 {
 	struct dead_letter_list *list = mem_zero(sizeof(*list));
 	list->topic = topic;
@@ -69,7 +183,7 @@ static void free_reported(struct dead_letter_list *list)
 	}
 }
 
-void dead_letter_list_reset(struct dead_letter_list *list)
+void publish_letters_reset(struct dead_letter_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct discarded *discarded = mem_zero(sizeof(*discarded));
@@ -84,11 +198,11 @@ void dead_letter_list_reset(struct dead_letter_list *list)
 	free_reported(list);
 }
 
-void dead_letter_list_free(struct dead_letter_list *list)
+void publish_letters_free(struct dead_letter_list *list)
 {
 	if (!list)
 		return;
-	dead_letter_list_reset(list);
+	publish_letters_reset(list);
 	free(list->letters);
 	free(list);
 }
@@ -98,8 +212,8 @@ static size_t at_most(size_t len, size_t max)
 	return len < max ? len : max;
 }
 
-void dead_letter_list_add(struct dead_letter_list *list, const struct kafka_message *message,
-                          const char *reason)
+void publish_letters_add(struct dead_letter_list *list, const struct kafka_message *message,
+                         const char *reason)
 {
 	if (list->count == list->count_max)
 		return;
@@ -109,8 +223,8 @@ void dead_letter_list_add(struct dead_letter_list *list, const struct kafka_mess
 		.partition = message->partition,
 		.offset = message->offset,
 		.original_len = message->value_len,
-		.len = at_most(message->value_len, DEAD_LETTER_BYTES_MAX),
-		.key_len = at_most(message->key_len, DEAD_LETTER_KEY_MAX),
+		.len = at_most(message->value_len, PUBLISH_DEAD_LETTER_BYTES_MAX),
+		.key_len = at_most(message->key_len, PUBLISH_DEAD_LETTER_KEY_MAX),
 		.has_value = message->value != NULL,
 	};
 	letter->bytes = mem_zero(letter->len + letter->key_len);
@@ -122,12 +236,12 @@ void dead_letter_list_add(struct dead_letter_list *list, const struct kafka_mess
 	list->bytes += letter->len + letter->key_len;
 }
 
-bool dead_letter_list_is_full(const struct dead_letter_list *list)
+bool publish_letters_is_full(const struct dead_letter_list *list)
 {
 	return list->count == list->count_max || list->bytes >= list->bytes_max;
 }
 
-size_t dead_letter_list_length(const struct dead_letter_list *list)
+size_t publish_letters_length(const struct dead_letter_list *list)
 {
 	return list->count;
 }
@@ -170,13 +284,13 @@ static size_t count_missing(const struct dead_letter_list *list)
 	return missing;
 }
 
-size_t dead_letter_list_overdue(const struct dead_letter_list *list)
+size_t publish_letters_overdue(const struct dead_letter_list *list)
 {
 	return list->overdue;
 }
 
-enum err dead_letter_list_send(struct dead_letter_list *list, struct kafka_producer *producer,
-                               int64_t timeout_ms)
+enum err publish_letters_send(struct dead_letter_list *list, struct kafka_producer *producer,
+                              int64_t timeout_ms)
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
 	for (;;) {
