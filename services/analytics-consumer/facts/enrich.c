@@ -1,6 +1,8 @@
 #include "services/analytics-consumer/facts/enrich.h"
 
 #include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,6 @@
 #include "lib/http/http_query.h"
 #include "services/analytics-consumer/facts/bot.h"
 #include "services/analytics-consumer/facts/geoip.h"
-#include "services/analytics-consumer/facts/referrer_source.h"
 #include "services/analytics-consumer/facts/text_cache.h"
 #include "services/analytics-consumer/facts/user_agent.h"
 
@@ -22,6 +23,7 @@
 #define LANGUAGES_CACHED 1000
 #define LANGUAGE_LENGTH_MIN 2
 #define LANGUAGE_LENGTH_MAX 8
+#define BRAND_SIZE 32
 
 /* Where a visitor came from. */
 struct source {
@@ -194,7 +196,7 @@ static const struct source *find_source(struct enrich *enrich, const char *refer
 		return known;
 	struct source *source = &enrich->source;
 	referrer_host(referrer, source->host, sizeof(source->host));
-	source->name = referrer_source_of(source->host);
+	source->name = enrich_referrer_source(source->host);
 	text_cache_put(enrich->sources, referrer, source);
 	return source;
 }
@@ -282,4 +284,60 @@ void enrich_click(struct enrich *enrich, const struct redirect_event *click, str
 	add_referrer(enrich, click, &out->event);
 	add_language(enrich, click, &out->event);
 	add_campaign(click, &out->event);
+}
+
+/* --- the source of a referrer --- */
+
+static int compare(const void *host, const void *element)
+{
+	const struct referrer_source_pair *pair = element;
+	return strcmp(host, pair->host);
+}
+
+static const char *find(const char *host)
+{
+	const struct referrer_source_pair *found =
+		bsearch(host, referrer_source_table, referrer_source_table_size,
+	                sizeof(*referrer_source_table), compare);
+	return found ? found->name : NULL;
+}
+
+static bool is_country_label(const char *text)
+{
+	return islower((unsigned char)text[0]) && islower((unsigned char)text[1]) &&
+	       text[2] == '\0';
+}
+
+/* "com", "de", "co.uk", "com.br" */
+static bool is_country_suffix(const char *text)
+{
+	if (strcmp(text, "com") == 0 || is_country_label(text))
+		return true;
+	return (strncmp(text, "co.", 3) == 0 && is_country_label(text + 3)) ||
+	       (strncmp(text, "com.", 4) == 0 && is_country_label(text + 4));
+}
+
+/* "google.*" for "google.co.uk" */
+static const char *find_brand(const char *host)
+{
+	char brand[BRAND_SIZE];
+	const char *dot = strchr(host, '.');
+	if (!dot || !is_country_suffix(dot + 1) || dot - host + 3 > BRAND_SIZE)
+		return NULL;
+	snprintf(brand, sizeof(brand), "%.*s.*", (int)(dot - host), host);
+	return find(brand);
+}
+
+const char *enrich_referrer_source(const char *host)
+{
+	while (*host) {
+		const char *name = find(host);
+		if (!name)
+			name = find_brand(host);
+		if (name)
+			return name;
+		host += strcspn(host, ".");
+		host += *host == '.';
+	}
+	return "";
 }

@@ -52,4 +52,19 @@ void enrich_click(struct enrich *enrich, const struct redirect_event *click, str
  */
 void enrich_language(const char *accept_language, char *out, size_t size);
 
+/*
+ * Pure. The site or app of a host: "Facebook" for "www.facebook.com"; "" for an unknown one. host:
+ * as referrer_host writes it. The build makes the table from referrer_sources.txt (facts.cmake).
+ */
+const char *enrich_referrer_source(const char *host);
+
+struct referrer_source_pair {
+	const char *host;
+	const char *name;
+};
+
+/* Sorted by host (strcmp). */
+extern const struct referrer_source_pair referrer_source_table[];
+extern const size_t referrer_source_table_size;
+
 #endif

@@ -15,7 +15,7 @@ endforeach()
 list(SORT rows)
 list(JOIN rows "" rows)
 file(CONFIGURE OUTPUT referrer_source_table.c @ONLY CONTENT [[
-#include "services/analytics-consumer/facts/referrer_source.h"
+#include "services/analytics-consumer/facts/enrich.h"
 
 const struct referrer_source_pair referrer_source_table[] = {
 @rows@};

@@ -80,7 +80,7 @@ const struct offsets *batch_writer_offsets(const struct batch_writer *writer);
 
 /*
  * Waits until Kafka has acknowledged every visit handed to it. Call it after batch_writer_finish.
- * Results as visit_publisher_flush; ERR_UNAVAILABLE only when retries were cancelled.
+ * Results as publish_visits_flush; ERR_UNAVAILABLE only when retries were cancelled.
  */
 enum err batch_writer_flush(struct batch_writer *writer) MUST_CHECK;
 
