@@ -1,7 +1,7 @@
 /*
  * The hosts that links may lead to right now. It combines the operator's files and the hosts that
- * administrators have blocked (blocked_host_store.h) into one policy (host_policy.h), and rebuilds
- * the policy when one of them changes. A file is a list (host_policy.h) of at most
+ * administrators have blocked into one policy (host_policy.h), and rebuilds the policy when one of
+ * them changes. A file is a list (host_policy.h) of at most
  * HOST_GUARD_FILE_BYTES_MAX and HOST_GUARD_FILE_RULES_MAX hosts; one invalid line makes it invalid
  * as a whole, and so does a list of allowed hosts without any: an emptied file must not disable
  * every link.
@@ -19,6 +19,8 @@
 #ifndef WAYMARK_LIB_LINKS_HOST_GUARD_H
 #define WAYMARK_LIB_LINKS_HOST_GUARD_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/clock.h"
@@ -26,7 +28,9 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/base/strbuf.h"
 #include "lib/links/host_policy.h"
+#include "lib/postgres/pg_conn.h"
 #include "lib/postgres/pg_pool.h"
 
 #define HOST_GUARD_FILE_BYTES_MAX ((size_t)8 * 1024 * 1024)
@@ -74,5 +78,36 @@ void host_guard_refresh(struct host_guard *guard, struct pg_conn *conn);
 		ENV_INT("HOSTS_CHECK_MS", config_, hosts_check_ms, "10000", 100, 60000,            \
 	                "how often the host files and the table of blocked hosts are reloaded")
 size_t host_guard_check_files(const char *blocked, const char *allowed, struct strbuf *problems);
+
+/*
+ * Hosts that administrators have blocked: the tables blocked_hosts and blocked_hosts_state, whose
+ * version counts every change. One thread at a time per connection.
+ */
+/* All of them must fit into one response; longer lists belong into files. */
+#define HOST_GUARD_BLOCKED_MAX 3000
+#define BLOCKED_HOST_REASON_CHARS_MAX 200
+
+struct blocked_host {
+	int64_t id;
+	/* Normal form, no trailing dot. */
+	char host[HOST_POLICY_NAME_MAX + 1];
+	bool with_subdomains;
+	char reason[BLOCKED_HOST_REASON_CHARS_MAX * 4 + 1];
+	int64_t created_at_us;
+};
+
+/*
+ * Sets id and created_at_us. ERR_CONFLICT: the host is already blocked. ERR_INVALID: the table
+ * already has HOST_GUARD_BLOCKED_MAX hosts.
+ */
+enum err host_guard_blocked_add(struct pg_conn *conn, struct blocked_host *host) MUST_CHECK;
+
+/* Sets host and with_subdomains to those of the deleted row id. ERR_NOT_FOUND: no such host. */
+enum err host_guard_blocked_delete(struct pg_conn *conn, struct blocked_host *host) MUST_CHECK;
+
+/* Calls on_host for each host, in the order of names. The struct is borrowed for the call. */
+typedef void (*blocked_host_callback)(void *ctx, const struct blocked_host *host);
+enum err host_guard_blocked_list(struct pg_conn *conn, blocked_host_callback on_host,
+                                 void *ctx) MUST_CHECK;
 
 #endif

@@ -12,7 +12,7 @@
 #include "lib/base/utf8.h"
 #include "lib/http/http_internal.h"
 #include "lib/json/json.h"
-#include "lib/links/blocked_host_store.h"
+#include "lib/links/host_guard.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/destinations/destination.h"
 #include "services/links-api/http/handlers.h"

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/links/blocked_host_store.h"
+#include "lib/links/host_guard.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/destinations/destination_host.h"
 #include "services/links-api/http/handlers.h"
@@ -118,7 +118,7 @@ enum http_progress host_handlers_list(void *ctx, struct http_exchange *x)
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err == OK)
-		err = blocked_host_store_list(conn, append_host, hosts);
+		err = host_guard_blocked_list(conn, append_host, hosts);
 	pg_pool_release(r->api->pg, conn);
 	return response_list(r, err, "hosts", hosts);
 }
@@ -161,14 +161,14 @@ static enum err audit(const struct host_change *host_change, struct pg_conn *con
 static enum err add_on(void *ctx, struct pg_conn *conn)
 {
 	const struct host_change *host_change = ctx;
-	enum err err = blocked_host_store_add(conn, host_change->host);
+	enum err err = host_guard_blocked_add(conn, host_change->host);
 	return err == OK ? audit(host_change, conn, "host.block") : err;
 }
 
 static enum err delete_on(void *ctx, struct pg_conn *conn)
 {
 	const struct host_change *host_change = ctx;
-	enum err err = blocked_host_store_delete(conn, host_change->host);
+	enum err err = host_guard_blocked_delete(conn, host_change->host);
 	return err == OK ? audit(host_change, conn, "host.unblock") : err;
 }
 

@@ -102,7 +102,7 @@ enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x);
  * others as host_guard.h says. → 200 {hosts}, sorted by name
  */
 enum http_progress host_handlers_list(void *ctx, struct http_exchange *x);
-/* → 201 {host}, 400, 409 "host-taken" or "too-many-hosts" (BLOCKED_HOST_STORE_MAX) */
+/* → 201 {host}, 400, 409 "host-taken" or "too-many-hosts" (HOST_GUARD_BLOCKED_MAX) */
 enum http_progress host_handlers_create(void *ctx, struct http_exchange *x);
 /* → 204, 404 */
 enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x);
