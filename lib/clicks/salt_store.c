@@ -1,6 +1,11 @@
 #include "lib/clicks/salt_store.h"
 
+#include <string.h>
+
 #include "lib/base/entropy.h"
+
+/* The part of a user agent that an event carries. */
+#define USER_AGENT_MAX 512
 
 enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, struct salt *salts,
                          size_t *count)
@@ -63,4 +68,16 @@ enum err salt_store_delete_before(struct pg_conn *conn, int32_t before_day, int6
 	struct pg_params params = { 0 };
 	pg_params_day(&params, before_day);
 	return execute(conn, "DELETE FROM visitor_salts WHERE day < $1", &params, deleted);
+}
+
+void salt_store_visitor_hash(const struct digest_hmac_key *salt, const struct client_ip *ip,
+                             const char *user_agent, uint8_t out[static DIGEST_SIZE])
+{
+	/* The address has a fixed length, so different visitors never hash the same bytes. */
+	uint8_t bytes[sizeof(ip->bytes) + USER_AGENT_MAX];
+	memcpy(bytes, ip->bytes, sizeof(ip->bytes));
+	size_t len = user_agent ? strnlen(user_agent, USER_AGENT_MAX) : 0;
+	if (len > 0)
+		memcpy(bytes + sizeof(ip->bytes), user_agent, len);
+	digest_hmac_sha256_with(salt, bytes, sizeof(ip->bytes) + len, out);
 }

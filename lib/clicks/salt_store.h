@@ -1,6 +1,6 @@
 /*
- * The daily salts of the visitor hashes: the table visitor_salts. Days are counted since 1970-01-01
- * (UTC).
+ * The pseudonyms of visitors, and their daily salts: the table visitor_salts. Days are counted
+ * since 1970-01-01 (UTC).
  *
  * One thread at a time per connection.
  */
@@ -10,9 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/client_ip.h"
+#include "lib/base/digest.h"
 #include "lib/base/err.h"
-#include "lib/clicks/visitor.h"
 #include "lib/postgres/pg_conn.h"
+
+#define VISITOR_SALT_SIZE 32
+
+/*
+ * Pure. HMAC-SHA-256(salt of the UTC day, address, user agent). The salt is deleted after its day;
+ * from then on a hash cannot be traced back to a visitor. salt is a precomputed key of
+ * VISITOR_SALT_SIZE bytes. user_agent may be NULL.
+ */
+void salt_store_visitor_hash(const struct digest_hmac_key *salt, const struct client_ip *ip,
+                             const char *user_agent, uint8_t out[static DIGEST_SIZE]);
 
 struct salt {
 	int32_t day;

@@ -214,7 +214,7 @@ static enum http_progress respond(struct redirect *redirect, struct http_exchang
 static int64_t retry_after_s(struct redirect *redirect, struct http_exchange *x)
 {
 	struct client_ip visitor = http_exchange_client_ip(x);
-	return client_limiter_retry_after_s(redirect->config.client_limiter, &visitor);
+	return unknown_slug_limiter_client_retry_after_s(redirect->config.client_limiter, &visitor);
 }
 
 static void respond_unknown(struct redirect *redirect, struct http_exchange *x)
@@ -225,7 +225,7 @@ static void respond_unknown(struct redirect *redirect, struct http_exchange *x)
 		return;
 	}
 	struct client_ip visitor = http_exchange_client_ip(x);
-	client_limiter_record_miss(redirect->config.client_limiter, &visitor);
+	unknown_slug_limiter_client_record_miss(redirect->config.client_limiter, &visitor);
 	respond(redirect, x, ERR_NOT_FOUND, NULL);
 }
 

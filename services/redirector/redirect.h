@@ -33,10 +33,10 @@
 #include "lib/links/host_guard.h"
 #include "lib/links/link.h"
 #include "lib/tracing/tracer.h"
-#include "services/redirector/client_limiter.h"
+#include "services/redirector/events/click.h"
 #include "services/redirector/events/event_shipper.h"
-#include "services/redirector/events/salt_cache.h"
 #include "services/redirector/lookup/link_lookup.h"
+#include "services/redirector/lookup/unknown_slug_limiter.h"
 #include "services/redirector/pages.h"
 
 struct redirect;

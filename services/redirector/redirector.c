@@ -7,7 +7,7 @@
 #include "lib/http/ops_server.h"
 #include "lib/redis/redis_pipeline.h"
 #include "services/redirector/feed/link_feed.h"
-#include "services/redirector/lookup/bloom_filter_loader.h"
+#include "services/redirector/lookup/slug_bloom_filter.h"
 #include "services/redirector/pages.h"
 #include "services/redirector/redirect.h"
 
@@ -163,7 +163,7 @@ static enum err create_feed(struct redirector *r)
 		},
 		&r->feed);
 	if (err == OK)
-		r->loader = bloom_filter_loader_start(&(struct bloom_filter_loader_config){
+		r->loader = slug_bloom_filter_loader_start(&(struct bloom_filter_loader_config){
 			.filter = r->filter,
 			.limiter = r->limiter,
 			.watermark = &r->watermark,
@@ -178,8 +178,7 @@ static enum err create_events(struct redirector *r)
 {
 	r->kafka = r->config->kafka;
 	snprintf(r->kafka.client_id, sizeof(r->kafka.client_id), "waymark-redirector");
-	r->salts = salt_cache_new(&(struct salt_cache_config){
-		.postgres = r->postgres, .clock = r->clock, .log = r->log });
+	r->salts = click_salts_new(r->postgres, r->clock, r->log);
 	return event_shipper_new(
 		&(struct event_shipper_config){
 			.kafka = &r->kafka,
@@ -231,7 +230,8 @@ static enum err create_pages(struct redirector *r)
 static void create_handler(struct redirector *r)
 {
 	r->trusted = config_trusted_proxies(r->config);
-	r->client_limiter = client_limiter_new(r->config->unknown_slugs_per_minute, r->clock);
+	r->client_limiter =
+		unknown_slug_limiter_client_new(r->config->unknown_slugs_per_minute, r->clock);
 	r->tracer = tracer_start(&r->config->tracing, "redirector", r->log, r->metrics);
 	r->redirect = redirect_new(&(struct redirect_config){
 		.lookup = r->lookup,
@@ -258,7 +258,7 @@ enum err redirector_new(const struct config *config, const struct clock *clock,
 {
 	struct redirector *r = mem_zero(sizeof(*r));
 	r->config = config;
-	corrected_clock_init(&r->corrected, clock, log);
+	link_feed_clock_init(&r->corrected, clock, log);
 	r->clock = &r->corrected.clock;
 	r->log = log;
 	r->metrics = metrics;
@@ -467,7 +467,7 @@ enum err redirector_drain(struct redirector *r)
 static void stop_feed(struct redirector *r)
 {
 	link_feed_stop(r->feed);
-	bloom_filter_loader_stop(r->loader);
+	slug_bloom_filter_loader_stop(r->loader);
 	if (r->limiter)
 		unknown_slug_limiter_close(r->limiter);
 }
@@ -480,10 +480,10 @@ void redirector_free(struct redirector *r)
 	tracer_stop(r->tracer);
 	pages_free(r->pages);
 	page_texts_free(r->texts);
-	client_limiter_free(r->client_limiter);
+	unknown_slug_limiter_client_free(r->client_limiter);
 	host_guard_stop(r->hosts);
 	event_shipper_free(r->events);
-	salt_cache_free(r->salts);
+	click_salts_free(r->salts);
 	stop_feed(r);
 	link_lookup_free(r->lookup);
 	unknown_slug_limiter_free(r->limiter);

@@ -7,16 +7,37 @@
 #define WAYMARK_SERVICES_REDIRECTOR_EVENTS_CLICK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/base/client_ip.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "lib/clicks/redirect_event.h"
+#include "lib/clicks/salt_store.h"
 #include "lib/http/http_server.h"
-#include "services/redirector/events/salt_cache.h"
+#include "lib/postgres/pg_pool.h"
+
+/*
+ * The salts of the visitor hashes of yesterday, today and tomorrow (UTC). A thread reads them from
+ * PostgreSQL every minute, and every second while today's or tomorrow's is missing. So tomorrow's
+ * salt is present before midnight, and yesterday's serves requests that arrived before midnight.
+ * Older salts are erased. A click without a salt is recorded without a visitor hash.
+ */
+struct salt_cache;
+
+/* Starts the thread. Everything is borrowed. */
+struct salt_cache *click_salts_new(struct pg_pool *postgres, const struct clock *clock,
+                                   const struct log *log);
+void click_salts_free(struct salt_cache *cache);
+
+/* The salt of the UTC day of time_us, for visitor_hash. False: not known; salt is not written. */
+bool click_salts_get(struct salt_cache *cache, int64_t time_us, struct digest_hmac_key *salt);
 
 /*
  * The visitor's address for statistics (http_exchange_client_ip): a program on this machine that
- * names no other visitor is one itself, although its address is trusted. So curl counts beside a local stack. Limits know no such
- * visitor, because a proxy on this machine may have forgotten its header.
+ * names no other visitor is one itself, although its address is trusted. So curl counts beside a
+ * local stack. Limits know no such visitor, because a proxy on this machine may have forgotten its
+ * header.
  */
 struct client_ip click_counted_visitor(struct http_exchange *x);
 

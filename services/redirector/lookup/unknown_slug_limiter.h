@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/client_ip.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
@@ -86,5 +87,28 @@ bool unknown_slug_limiter_advance(struct unknown_slug_limiter *limiter);
 
 /* Completes every held lookup with ERR_UNAVAILABLE and holds none from now on. */
 void unknown_slug_limiter_close(struct unknown_slug_limiter *limiter);
+
+/*
+ * Also limits how many unknown slugs a client address may request per minute. It says nothing about
+ * slugs that exist: redirect.h.
+ *
+ * An IPv6 address counts as its /64, which one client controls, and as its /48, which one site may
+ * have and which may miss four times as often (lib/base/limiter.h). A request counts once its slug
+ * has turned out to be unknown, so requests that run at the same time are not stopped.
+ */
+struct client_limiter;
+
+/* per_minute 0: no limit. */
+struct client_limiter *unknown_slug_limiter_client_new(int64_t per_minute,
+                                                       const struct clock *clock);
+void unknown_slug_limiter_client_free(struct client_limiter *limiter);
+
+/* Call this after an unknown slug. An address that is not known is not counted. */
+void unknown_slug_limiter_client_record_miss(struct client_limiter *limiter,
+                                             const struct client_ip *ip);
+
+/* 0: the request may proceed. Otherwise the seconds, 1 to 60, after which the address may retry. */
+int64_t unknown_slug_limiter_client_retry_after_s(struct client_limiter *limiter,
+                                                  const struct client_ip *ip);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/clicks/salt_store.h"
-#include "services/redirector/events/salt_cache.h"
+#include "services/redirector/events/click.h"
 #include "tests/integration/redirector/event_reader.h"
 #include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
@@ -119,7 +119,7 @@ static void assert_hash(const struct midnight *m, const struct redirect_event *e
 	snprintf(address, sizeof(address), "203.0.113.%d", visitor);
 	assert_int_equal(client_ip_parse(address, strlen(address), &ip), OK);
 	digest_hmac_key_init(&key, salt->bytes, sizeof(salt->bytes));
-	visitor_hash(&key, &ip, "Firefox", hash);
+	salt_store_visitor_hash(&key, &ip, "Firefox", hash);
 	assert_true(event->has_visitor_hash);
 	assert_memory_equal(event->visitor_hash, hash, DIGEST_SIZE);
 }
@@ -182,14 +182,14 @@ static struct salt_cache *make_cache(struct fixture *f, struct clock_fake *clock
 	                                              .clock = clock_system(),
 	                                              .log = NULL,
 	                                              .metrics = f->metrics });
-	return salt_cache_new(&(struct salt_cache_config){ *pool, &clock->clock, f->log });
+	return click_salts_new(*pool, &clock->clock, f->log);
 }
 
 static void await_salt(struct salt_cache *cache, int64_t time_us, bool known)
 {
 	struct digest_hmac_key salt;
 	int64_t began_ms = http_fixture_now_ms();
-	while (salt_cache_get(cache, time_us, &salt) != known) {
+	while (click_salts_get(cache, time_us, &salt) != known) {
 		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
 		test_pause();
 	}
@@ -210,10 +210,10 @@ TEST_CASE(a_request_from_before_midnight_gets_its_days_salt_afterwards)
 	await_salt(cache, at_us + CLOCK_US_PER_DAY - 1, true);
 	await_salt(cache, at_us + CLOCK_US_PER_DAY, true);
 	struct digest_hmac_key before, after;
-	assert_true(salt_cache_get(cache, at_us - 1, &before));
-	assert_true(salt_cache_get(cache, at_us, &after));
+	assert_true(click_salts_get(cache, at_us - 1, &before));
+	assert_true(click_salts_get(cache, at_us, &after));
 	assert_memory_not_equal(&before, &after, sizeof(before));
-	salt_cache_free(cache);
+	click_salts_free(cache);
 	pg_pool_free(pool);
 }
 
@@ -233,7 +233,7 @@ TEST_CASE(no_salt_outlives_the_day_after_its_own_even_without_postgresql)
 	clock_fake_advance(&clock, 2 * CLOCK_US_PER_DAY);
 	await_salt(cache, at_us, false);
 	test_database_run(f->database, "ALTER TABLE away RENAME TO visitor_salts");
-	salt_cache_free(cache);
+	click_salts_free(cache);
 	pg_pool_free(pool);
 }
 

@@ -1,7 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/clicks/visitor.h"
+#include "lib/clicks/salt_store.h"
 #include "tests/support/test.h"
 
 static const uint8_t salt[VISITOR_SALT_SIZE] = { 1, 2, 3 };
@@ -14,7 +14,7 @@ static void hash_with(const uint8_t bytes[static VISITOR_SALT_SIZE],
 {
 	struct digest_hmac_key ready;
 	digest_hmac_key_init(&ready, bytes, VISITOR_SALT_SIZE);
-	visitor_hash(&ready, visitor, agent, out);
+	salt_store_visitor_hash(&ready, visitor, agent, out);
 }
 
 static void assert_differ(const uint8_t *a, const uint8_t *b)

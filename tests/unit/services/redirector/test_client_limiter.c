@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "services/redirector/client_limiter.h"
+#include "services/redirector/lookup/unknown_slug_limiter.h"
 #include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
@@ -20,13 +20,13 @@ static void count(struct client_limiter *limiter, const char *text, int times)
 {
 	struct client_ip ip = ip_of(text);
 	for (int i = 0; i < times; i++)
-		client_limiter_record_miss(limiter, &ip);
+		unknown_slug_limiter_client_record_miss(limiter, &ip);
 }
 
 static int64_t wait_s(struct client_limiter *limiter, const char *text)
 {
 	struct client_ip ip = ip_of(text);
-	return client_limiter_retry_after_s(limiter, &ip);
+	return unknown_slug_limiter_client_retry_after_s(limiter, &ip);
 }
 
 static int set_up(void **state)
@@ -40,7 +40,7 @@ static int set_up(void **state)
 static struct client_limiter *limiter_of(void **state, int64_t per_minute)
 {
 	struct clock_fake *clock = *state;
-	return client_limiter_new(per_minute, &clock->clock);
+	return unknown_slug_limiter_client_new(per_minute, &clock->clock);
 }
 
 TEST_CASE(limits_one_address_and_no_other)
@@ -51,7 +51,7 @@ TEST_CASE(limits_one_address_and_no_other)
 	count(limiter, "203.0.113.7", 1);
 	assert_int_equal(wait_s(limiter, "203.0.113.7"), 20);
 	assert_int_equal(wait_s(limiter, "203.0.113.8"), 0);
-	client_limiter_free(limiter);
+	unknown_slug_limiter_client_free(limiter);
 }
 
 TEST_CASE(earns_a_miss_back_in_its_part_of_a_minute)
@@ -65,7 +65,7 @@ TEST_CASE(earns_a_miss_back_in_its_part_of_a_minute)
 	assert_int_equal(wait_s(limiter, "203.0.113.7"), 0);
 	count(limiter, "203.0.113.7", 1);
 	assert_int_equal(wait_s(limiter, "203.0.113.7"), 30);
-	client_limiter_free(limiter);
+	unknown_slug_limiter_client_free(limiter);
 }
 
 TEST_CASE(counts_a_64_of_ipv6_as_one_address)
@@ -75,7 +75,7 @@ TEST_CASE(counts_a_64_of_ipv6_as_one_address)
 	count(limiter, "2001:db8:1:2:ffff::1", 1);
 	assert_int_equal(wait_s(limiter, "2001:db8:1:2::77"), 30);
 	assert_int_equal(wait_s(limiter, "2001:db8:1:3::1"), 0);
-	client_limiter_free(limiter);
+	unknown_slug_limiter_client_free(limiter);
 }
 
 TEST_CASE(counts_a_48_of_ipv6_four_times_as_generously)
@@ -89,7 +89,7 @@ TEST_CASE(counts_a_48_of_ipv6_four_times_as_generously)
 	}
 	assert_int_equal(wait_s(limiter, "2001:db8:1:ffff::1"), 8);
 	assert_int_equal(wait_s(limiter, "2001:db8:2:1::1"), 0);
-	client_limiter_free(limiter);
+	unknown_slug_limiter_client_free(limiter);
 }
 
 TEST_CASE(does_not_limit_at_zero_or_unknown_addresses)
@@ -97,14 +97,14 @@ TEST_CASE(does_not_limit_at_zero_or_unknown_addresses)
 	struct client_limiter *off = limiter_of(state, 0);
 	count(off, "203.0.113.7", 1000);
 	assert_int_equal(wait_s(off, "203.0.113.7"), 0);
-	client_limiter_free(off);
+	unknown_slug_limiter_client_free(off);
 
 	struct client_limiter *limiter = limiter_of(state, 1);
 	struct client_ip unknown = { 0 };
 	for (int i = 0; i < 10; i++)
-		client_limiter_record_miss(limiter, &unknown);
-	assert_int_equal(client_limiter_retry_after_s(limiter, &unknown), 0);
-	client_limiter_free(limiter);
+		unknown_slug_limiter_client_record_miss(limiter, &unknown);
+	assert_int_equal(unknown_slug_limiter_client_retry_after_s(limiter, &unknown), 0);
+	unknown_slug_limiter_client_free(limiter);
 }
 
 TEST_MAIN(.set_up = set_up)

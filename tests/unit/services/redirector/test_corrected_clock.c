@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/redirector/feed/corrected_clock.h"
+#include "services/redirector/feed/link_feed.h"
 #include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
@@ -26,7 +26,7 @@ static int set_up(void **state)
 	clock_fake_init(&f->machine, NOW_US);
 	f->logged = tmpfile();
 	f->log = log_new("test", LOG_INFO, fileno(f->logged));
-	corrected_clock_init(&f->corrected, &f->machine.clock, f->log);
+	link_feed_clock_init(&f->corrected, &f->machine.clock, f->log);
 	*state = f;
 	return 0;
 }
@@ -56,7 +56,7 @@ static void pass(struct fixture *f, int64_t duration_us, int64_t offset_us)
 	for (int64_t us = 0; us < duration_us; us += 100 * CLOCK_US_PER_MS) {
 		clock_fake_advance(&f->machine, 100 * CLOCK_US_PER_MS);
 		int64_t late_us = DELIVERY_US + us % (300 * CLOCK_US_PER_MS);
-		corrected_clock_learn(&f->corrected,
+		link_feed_clock_learn(&f->corrected,
 		                      clock_now_us(&f->machine.clock) - offset_us - late_us,
 		                      f->version_base);
 	}
@@ -71,7 +71,7 @@ TEST_CASE(is_the_clock_of_the_machine_until_a_watermark_arrives)
 {
 	struct fixture *f = *state;
 	assert_int_equal(ahead_us(f), 0);
-	assert_int_equal(corrected_clock_offset_us(&f->corrected), 0);
+	assert_int_equal(link_feed_clock_offset_us(&f->corrected), 0);
 	assert_int_equal(clock_steady_us(&f->corrected.clock), clock_steady_us(&f->machine.clock));
 }
 
@@ -80,7 +80,7 @@ TEST_CASE(a_clock_that_is_right_stays_as_it_is)
 	struct fixture *f = *state;
 	pass(f, 30 * CLOCK_US_PER_S, 0);
 	assert_int_equal(ahead_us(f), 0);
-	assert_int_equal(corrected_clock_offset_us(&f->corrected), DELIVERY_US);
+	assert_int_equal(link_feed_clock_offset_us(&f->corrected), DELIVERY_US);
 	assert_int_equal(count_logged(f, "clock_offset"), 0);
 }
 
@@ -92,7 +92,7 @@ TEST_CASE(a_clock_that_is_behind_is_corrected_at_once)
 	/* and stays so while no watermark arrives */
 	clock_fake_advance(&f->machine, CLOCK_US_PER_HOUR);
 	assert_int_equal(ahead_us(f), CLOCK_US_PER_S - DELIVERY_US);
-	assert_int_equal(corrected_clock_offset_us(&f->corrected), DELIVERY_US - CLOCK_US_PER_S);
+	assert_int_equal(link_feed_clock_offset_us(&f->corrected), DELIVERY_US - CLOCK_US_PER_S);
 }
 
 TEST_CASE(a_clock_that_is_ahead_keeps_its_time)
@@ -100,7 +100,7 @@ TEST_CASE(a_clock_that_is_ahead_keeps_its_time)
 	struct fixture *f = *state;
 	pass(f, 30 * CLOCK_US_PER_S, CLOCK_US_PER_S);
 	assert_int_equal(ahead_us(f), 0);
-	assert_int_equal(corrected_clock_offset_us(&f->corrected), CLOCK_US_PER_S + DELIVERY_US);
+	assert_int_equal(link_feed_clock_offset_us(&f->corrected), CLOCK_US_PER_S + DELIVERY_US);
 	assert_int_equal(count_logged(f, "clock_offset_too_large\",\"offset_ms\":1020"), 1);
 }
 
@@ -122,7 +122,7 @@ TEST_CASE(late_watermarks_after_an_outage_do_not_set_it_back)
 	struct fixture *f = *state;
 	pass(f, CLOCK_US_PER_S, -CLOCK_US_PER_S);
 	clock_fake_advance(&f->machine, CLOCK_US_PER_HOUR);
-	corrected_clock_learn(&f->corrected, clock_now_us(&f->machine.clock) - CLOCK_US_PER_HOUR,
+	link_feed_clock_learn(&f->corrected, clock_now_us(&f->machine.clock) - CLOCK_US_PER_HOUR,
 	                      0);
 	assert_int_equal(ahead_us(f), CLOCK_US_PER_S - DELIVERY_US);
 }
@@ -137,7 +137,7 @@ TEST_CASE(forgets_the_time_of_an_earlier_epoch_at_once)
 	pass(f, CLOCK_US_PER_S, -CLOCK_US_PER_S);
 	assert_int_equal(ahead_us(f), CLOCK_US_PER_S - DELIVERY_US);
 	/* A late watermark of the earlier primary. */
-	corrected_clock_learn(&f->corrected, clock_now_us(&f->machine.clock) + 5 * CLOCK_US_PER_S,
+	link_feed_clock_learn(&f->corrected, clock_now_us(&f->machine.clock) + 5 * CLOCK_US_PER_S,
 	                      0);
 	assert_int_equal(ahead_us(f), CLOCK_US_PER_S - DELIVERY_US);
 }
@@ -148,7 +148,7 @@ TEST_CASE(forgets_a_wrong_time_of_postgres_after_two_windows)
 	struct fixture *f = *state;
 	pass(f, CLOCK_US_PER_S, -5 * CLOCK_US_PER_S);
 	assert_int_equal(ahead_us(f), 5 * CLOCK_US_PER_S - DELIVERY_US);
-	pass(f, 2 * CORRECTED_CLOCK_WINDOW_US + CLOCK_US_PER_S, 0);
+	pass(f, 2 * LINK_FEED_CLOCK_WINDOW_US + CLOCK_US_PER_S, 0);
 	assert_int_equal(ahead_us(f), 0);
 }
 
