@@ -12,6 +12,8 @@
 #define PAGE "2000"
 #define TEXT_OF(number) TEXT_OF_VALUE(number)
 #define TEXT_OF_VALUE(number) #number
+/* Steps between two readings of what was deleted. */
+#define READ_AGAIN_STEPS 8
 /* Of a tid in an array literal: "(4294967295,65535)", */
 #define TID_BYTES_MAX 24
 
@@ -49,6 +51,13 @@ enum {
 static const char find_next_page_sql[] =
 	"SELECT owner_id, hour, link_id" FROM_POSITION " OFFSET " PAGE " LIMIT 1";
 
+/* The order and the limit keep the planner on the index. */
+static const char read_again_sql[] =
+	"SELECT count(*) FROM (SELECT" FROM_POSITION " LIMIT " PAGE ") AS page";
+
+/* A fold that a crash undoes is done again, so its commit need not wait for the disk. */
+static const char commit_sql[] = "SET LOCAL synchronous_commit = off";
+
 static const char take_sql[] =
 	"DELETE FROM rollup_delta AS d WHERE ctid = ANY (ARRAY("
 	"SELECT ctid FROM rollup_delta WHERE ctid = ANY ($1::tid[]) FOR UPDATE SKIP LOCKED)) "
@@ -57,18 +66,33 @@ static const char take_sql[] =
 	"hour >= (SELECT (hours_since - 1)::timestamp AT TIME ZONE 'UTC' FROM rollup_progress), " ROLLUP_TABLE_COLUMNS;
 enum { TAKEN_LINK, TAKEN_ACCOUNT, TAKEN_HOUR, TAKEN_HOUR_IS_KEPT, TAKEN_LISTS };
 
-static void add_position(struct pg_params *params, const struct rollups_pass *pass)
+static void add_position(struct pg_params *params, const struct rollups_position *position)
 {
-	pg_params_int(params, pass->owner_id);
-	pg_params_time(params, pass->hour_us);
-	pg_params_int(params, pass->link_id);
+	pg_params_int(params, position->owner_id);
+	pg_params_time(params, position->hour_us);
+	pg_params_int(params, position->link_id);
 }
 
-static void move_to(struct rollups_pass *pass, const struct pg_result *rows, size_t row)
+static struct rollups_position position_of(const struct pg_result *rows, size_t row)
 {
-	pass->owner_id = pg_result_int(rows, row, OWNER);
-	pass->hour_us = pg_result_time(rows, row, HOUR);
-	pass->link_id = pg_result_int(rows, row, LINK);
+	return (struct rollups_position){ .owner_id = pg_result_int(rows, row, OWNER),
+		                          .hour_us = pg_result_time(rows, row, HOUR),
+		                          .link_id = pg_result_int(rows, row, LINK) };
+}
+
+static bool is_same(const struct rollups_position *a, const struct rollups_position *b)
+{
+	return a->owner_id == b->owner_id && a->hour_us == b->hour_us && a->link_id == b->link_id;
+}
+
+static enum err read_again(struct rollups_pass *pass, struct pg_conn *conn)
+{
+	struct pg_params params = { 0 };
+	if (pass->steps++ % READ_AGAIN_STEPS != 0)
+		return OK;
+	add_position(&params, &pass->trail);
+	pass->trail = pass->next;
+	return pg_conn_query_once(conn, read_again_sql, &params, NULL);
 }
 
 /* How many of the due deltas are taken: the last one may exceed the bound. */
@@ -157,7 +181,7 @@ static enum err find_next_page(struct rollups_pass *pass, struct pg_conn *conn,
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query_once(conn, find_next_page_sql, position, &rows);
 	if (err == OK && pg_result_count(rows) > 0)
-		move_to(pass, rows, 0);
+		pass->next = position_of(rows, 0);
 	else
 		pass->is_over = err == OK;
 	pg_result_free(rows);
@@ -172,14 +196,18 @@ enum err rollups_fold(struct rollups_pass *pass, struct pg_conn *conn, int64_t n
 	struct pg_params params = { 0 };
 	struct pg_result *due = NULL;
 	struct pg_result *taken = NULL;
-	add_position(&position, pass);
-	add_position(&params, pass);
+	add_position(&position, &pass->next);
+	add_position(&params, &pass->next);
 	pg_params_time(&params, now_us);
 	pg_params_int(&params, deltas_max + 1);
-	enum err err = pg_conn_query_once(conn, find_sql, &params, &due);
+	enum err err = pg_conn_query(conn, commit_sql, NULL, NULL);
+	if (err == OK)
+		err = read_again(&next, conn);
+	if (err == OK)
+		err = pg_conn_query_once(conn, find_sql, &params, &due);
 	size_t count = err == OK ? choose(due, deltas_max) : 0;
 	if (err == OK && count < pg_result_count(due))
-		move_to(&next, due, count);
+		next.next = position_of(due, count);
 	else if (err == OK)
 		err = find_next_page(&next, conn, &position);
 	if (err == OK && count > 0)
@@ -190,8 +218,7 @@ enum err rollups_fold(struct rollups_pass *pass, struct pg_conn *conn, int64_t n
 		*folded = (int64_t)pg_result_count(taken);
 		next.deltas += *folded;
 		/* All deltas of a page are of one link and locked by a purge. */
-		next.is_over |= *folded == 0 && next.owner_id == pass->owner_id &&
-		                next.hour_us == pass->hour_us && next.link_id == pass->link_id;
+		next.is_over |= *folded == 0 && is_same(&next.next, &pass->next);
 		*pass = next;
 	}
 	pg_result_free(due);

@@ -16,6 +16,8 @@
  *     than ROLLUPS_FOLD_ENTRIES_MAX entries, so its time does not depend on the backlog.
  *   - The deltas of a purged link count for the account alone (statistics_delete_links), those of a
  *     deleted account for the link alone, and those of an hour that is no longer kept for the days.
+ *   - Every few steps, what they deleted is read once more. A reader that finds a deleted row marks
+ *     its index entry, so nobody later walks over a million of them before vacuum removes them.
  *   - Deltas that a purge has locked are left for the next run, so neither waits for the other.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_ROLLUPS_H
@@ -27,13 +29,21 @@
 #include "services/janitor/tasks/run.h"
 
 #define ROLLUPS_FOLD_DELTAS_MIN 32
-#define ROLLUPS_FOLD_DELTAS_MAX 400
-#define ROLLUPS_FOLD_ENTRIES_MAX 100000
+#define ROLLUPS_FOLD_DELTAS_MAX 250
+#define ROLLUPS_FOLD_ENTRIES_MAX 40000
+
+/* Of a delta in the order of folding. */
+struct rollups_position {
+	int64_t owner_id, hour_us, link_id;
+};
 
 /* A pass over all deltas. Initialise with { 0 }. */
 struct rollups_pass {
 	/* Where the next step begins. */
-	int64_t owner_id, hour_us, link_id;
+	struct rollups_position next;
+	/* Where the steps begin whose deltas are to be read again. */
+	struct rollups_position trail;
+	int64_t steps;
 	bool is_over;
 
 	/* What the steps have done. */

@@ -125,7 +125,11 @@ def check(cursor, asker, links):
         raise SystemExit(f"bench: {answer['pagination']} of {links} links")
     for q in ("shoes-777", "campaign 4242", "utm_campaign=c77&"):
         answer, _ = asker.client.ask("GET", "/api/links?" + urllib.parse.urlencode({"q": q}))
-        cursor.execute("SELECT count(*) FROM links WHERE position(lower(%s) IN lower(slug || E'\\n' || original_url || E'\\n' || title || E'\\n' || shown_url)) > 0", (q,))
+        cursor.execute(
+            "SELECT count(*) FROM links WHERE (SELECT bool_and(position(lower(word) IN lower(slug || E'\\n' || original_url || E'\\n' || title || E'\\n' || shown_url)) > 0)"
+            " FROM regexp_split_to_table(%s, ' ') AS word)",
+            (q,),
+        )
         if answer["pagination"]["total"] != cursor.fetchone()[0]:
             raise SystemExit(f"bench: {q} answers {answer['pagination']}")
 

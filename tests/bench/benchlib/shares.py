@@ -18,7 +18,7 @@ ASKED = 2000  # light requests, alone and beside the statistics
 P99_FACTOR_MAX = 20  # two of the scans share the cores with the light request
 BULKS, BULK_ACCOUNTS, BULK_BYTES = 40, 8, 1_900_000
 ATTACKS = 8
-MEMORY_MAX = 200  # MiB
+MEMORY_MAX = 256  # MiB; the limit of the pod is 384
 
 
 def fill(stage, email):
