@@ -136,7 +136,8 @@ def wait_for_port(contender, seconds=60):
 class Redirector(Contender):
     name = "redirector"
 
-    def __init__(self, folder, build, stores, **variables):
+    def __init__(self, folder, build, stores, under=(), **variables):
+        """under: the command of a program that runs the redirector."""
         super().__init__()
         shutil.rmtree(os.path.join(folder, "journal"), ignore_errors=True)
         self.ops_port = free_port()
@@ -153,7 +154,7 @@ class Redirector(Contender):
             **{name: str(value) for name, value in variables.items()},
         }
         with open(os.path.join(folder, "redirector.log"), "ab") as log:
-            self.process = popen([os.path.join(build, "bin/redirector")], env=environment, stderr=log)
+            self.process = popen([*under, os.path.join(build, "bin/redirector")], env=environment, stderr=log)
         wait_until_answers(f"http://127.0.0.1:{self.ops_port}/readyz", self)
 
     def metrics(self):

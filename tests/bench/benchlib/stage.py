@@ -61,7 +61,7 @@ class Stage(Stack):
         self.stores = self.env
         self.neighbours = [Neighbour(name, self.pid_of(name)) for name in ("kafka", "redis", "postgres")]
 
-    def add_links(self):
+    def add_links(self, count=LINKS):
         import psycopg2
 
         with psycopg2.connect(self.stores["PG_URL"]) as connection, connection.cursor() as cursor:
@@ -70,7 +70,7 @@ class Stage(Stack):
             cursor.execute(
                 "INSERT INTO links (slug, link_type, original_url, owner_id)"
                 " SELECT 'hot' || lpad(to_hex(i), 6, '0'), 'PERMANENT', %s, %s FROM generate_series(1, %s) i",
-                (DESTINATION, owner, LINKS),
+                (DESTINATION, owner, count),
             )
         connection = psycopg2.connect(self.stores["PG_URL"])
         connection.autocommit = True
@@ -82,14 +82,14 @@ class Stage(Stack):
 
         return redis.Redis.from_url(self.stores["REDIS_URL"]).dbsize()
 
-    def fill_redis(self, redirector, most_seconds=900):
+    def fill_redis(self, redirector, count=LINKS, most_seconds=900):
         """Follows each link once, so that the redirector fills Redis."""
         deadline = time.monotonic() + most_seconds
-        visitors = load.start(redirector, load.Load("hot", LINKS, connections=256), most_seconds)
+        visitors = load.start(redirector, load.Load("hot", count, connections=256), most_seconds)
         try:
-            while self.links_in_redis() < LINKS * 0.99:
+            while self.links_in_redis() < count * 0.99:
                 if time.monotonic() > deadline or visitors.poll() is not None:
-                    raise SystemExit(f"bench: Redis holds {self.links_in_redis():,} of {LINKS:,} links after {most_seconds} s")
+                    raise SystemExit(f"bench: Redis holds {self.links_in_redis():,} of {count:,} links after {most_seconds} s")
                 time.sleep(1)
         finally:
             visitors.kill()
