@@ -141,10 +141,10 @@ enum err client_ip_ranges_parse(const char *text, struct client_ip_ranges *out)
 
 static bool range_contains(const struct client_ip_range *range, const struct client_ip *ip)
 {
-	uint8_t network[16];
-	memcpy(network, ip->bytes, sizeof(network));
-	keep_prefix(network, range->prefix);
-	return memcmp(network, range->bytes, sizeof(network)) == 0;
+	unsigned whole = range->prefix / 8, rest = range->prefix % 8;
+	if (memcmp(ip->bytes, range->bytes, whole) != 0)
+		return false;
+	return rest == 0 || ((ip->bytes[whole] ^ range->bytes[whole]) & (0xff00U >> rest)) == 0;
 }
 
 bool client_ip_ranges_contain(const struct client_ip_ranges *ranges, const struct client_ip *ip)

@@ -113,10 +113,22 @@ size_t utf8_prefix(const char *text, size_t len, size_t max)
 	return max;
 }
 
-/* The length of the printable ASCII prefix, which covers nearly all that visitors send. */
-static size_t printable_prefix(const char *text, size_t len)
+/* True if eight bytes are from ' ' to '~'. */
+static bool is_printable_word(const char *text)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t word;
+	memcpy(&word, text, sizeof(word));
+	/* Unless a byte is above 0x7f, no sum carries into the next one. */
+	uint64_t is_above = word + ones, is_not_below = word + ones * (0x80 - ' ');
+	return ((word | is_above | ~is_not_below) & (ones << 7)) == 0;
+}
+
+size_t utf8_printable_prefix(const char *text, size_t len)
 {
 	size_t printable = 0;
+	while (printable + sizeof(uint64_t) <= len && is_printable_word(text + printable))
+		printable += sizeof(uint64_t);
 	while (printable < len && text[printable] >= ' ' && text[printable] < 0x7f)
 		printable++;
 	return printable;
@@ -124,7 +136,7 @@ static size_t printable_prefix(const char *text, size_t len)
 
 size_t utf8_copy_clean(const char *text, size_t len, char *out, size_t size)
 {
-	size_t done = printable_prefix(text, len < size - 1 ? len : size - 1);
+	size_t done = utf8_printable_prefix(text, len < size - 1 ? len : size - 1);
 	size_t at = done;
 	memcpy(out, text, done);
 	while (at < len) {

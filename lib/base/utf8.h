@@ -13,6 +13,9 @@ bool utf8_is_control(const char *text);
 
 bool utf8_is_valid(const char *text, size_t len);
 
+/* The length of the prefix from ' ' to '~', which covers nearly all that visitors send. */
+size_t utf8_printable_prefix(const char *text, size_t len);
+
 /* The number of characters (code points) in valid text. */
 size_t utf8_length(const char *text, size_t len);
 

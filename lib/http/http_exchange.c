@@ -73,8 +73,7 @@ void http_exchange_reset_response(struct http_exchange *x)
 	empty_buffer(&x->response_body);
 }
 
-void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
-                         const struct clock *clock)
+void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target)
 {
 	x->mhd = mhd;
 	x->is_begun = true;
@@ -85,16 +84,14 @@ void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
 	x->worker_turns = 0;
 	x->waited_us = 0;
 	atomic_store_explicit(&x->phase, HTTP_PHASE_RUNNING, memory_order_relaxed);
-	x->arrived_steady_us = clock_steady_us(clock);
-	x->arrived_us = clock_now_us(clock);
+	x->arrived_steady_us = clock_steady_us(x->loop->shared->config.clock);
+	x->arrived_us = x->arrived_steady_us + x->loop->wall_ahead_us;
 	x->method = HTTP_OTHER;
 	x->method_name = "";
 	x->path = "";
 	x->target = target;
 	x->target_len = target == NULL ? 0 : strlen(target);
-	x->request_id[0] = '\0';
-	x->traceparent[0] = '\0';
-	x->parent_span[0] = '\0';
+	x->request_id[0] = x->traceparent[0] = x->parent_span[0] = '\0';
 	const char *mark = target == NULL ? NULL : memchr(target, '?', x->target_len);
 	if (mark != NULL)
 		strbuf_add(&x->query, mark + 1, x->target_len - (size_t)(mark + 1 - target));
@@ -150,23 +147,29 @@ const char *http_exchange_header(const struct http_exchange *x, const char *name
 	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
 }
 
+/* The first letter tells nearly all names apart. */
+static bool is_named(const char *name, const char *wanted)
+{
+	return (name[0] | 0x20) == (wanted[0] | 0x20) && strcasecmp(name, wanted) == 0;
+}
+
 struct search {
 	const char *const *names;
+	size_t lens[HTTP_EXCHANGE_FIND_MAX];
 	const char **values;
 	size_t count;
 };
 
 static enum MHD_Result store_if_wanted(void *arg, enum MHD_ValueKind kind, const char *name,
-                                       const char *value)
+                                       size_t name_len, const char *value, size_t len)
 {
 	(void)kind;
+	(void)len;
 	struct search *search = arg;
-	for (size_t i = 0; i < search->count; i++) {
-		bool is_first = search->values[i] == NULL &&
-		                (name[0] | 0x20) == (search->names[i][0] | 0x20);
-		if (is_first && strcasecmp(name, search->names[i]) == 0)
+	for (size_t i = 0; i < search->count; i++)
+		if (search->lens[i] == name_len && search->values[i] == NULL &&
+		    is_named(name, search->names[i]))
 			search->values[i] = value;
-	}
 	return MHD_YES;
 }
 
@@ -174,9 +177,11 @@ void http_exchange_find_headers(const struct http_exchange *x, const char *const
                                 const char *values[], size_t count)
 {
 	struct search search = { .names = names, .values = values, .count = count };
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		search.lens[i] = strlen(names[i]);
 		values[i] = NULL;
-	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, store_if_wanted, &search);
+	}
+	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, store_if_wanted, &search);
 }
 
 struct join {
@@ -190,7 +195,7 @@ static enum MHD_Result append_if_wanted(void *arg, enum MHD_ValueKind kind, cons
 {
 	(void)kind;
 	struct join *join = arg;
-	if (strcasecmp(name, join->name) != 0)
+	if (!is_named(name, join->name))
 		return MHD_YES;
 	if (join->first != NULL)
 		strbuf_add(join->out, ", ", 2);
@@ -232,7 +237,7 @@ static enum MHD_Result search_header(void *arg, enum MHD_ValueKind kind, const c
                                      const char *value)
 {
 	(void)kind;
-	if (strcasecmp(name, MHD_HTTP_HEADER_COOKIE) == 0)
+	if (is_named(name, MHD_HTTP_HEADER_COOKIE))
 		search_cookies(arg, value);
 	return MHD_YES;
 }
@@ -389,35 +394,34 @@ void http_exchange_set_status(struct http_exchange *x, unsigned status)
 	x->status = status;
 }
 
-static size_t append_text(struct http_exchange *x, const char *text)
+static uint32_t append_text(struct http_exchange *x, const char *text)
 {
 	size_t at = x->header_bytes.len;
 	strbuf_add(&x->header_bytes, text, strlen(text) + 1);
-	return at;
-}
-
-static enum err append_header(struct http_exchange *x, const char *name, const char *value)
-{
-	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX)
-		return ERR_LIMIT;
-	struct http_response_header header = { append_text(x, name), append_text(x, value) };
-	if (strbuf_status(&x->header_bytes) != OK)
-		return ERR_LIMIT;
-	x->headers[x->header_count++] = header;
-	return OK;
+	return (uint32_t)at;
 }
 
 enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value)
 {
 	if (!http_guard_is_token(name, strlen(name)) || !http_guard_is_value(value, strlen(value)))
 		return ERR_INVALID;
-	return append_header(x, name, value);
+	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX)
+		return ERR_LIMIT;
+	uint32_t name_at = append_text(x, name), value_at = append_text(x, value);
+	if (strbuf_status(&x->header_bytes) != OK)
+		return ERR_LIMIT;
+	x->headers[x->header_count++] =
+		(struct http_response_header){ .name_at = name_at, .value_at = value_at };
+	return OK;
 }
 
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value)
 {
-	if (append_header(x, name, value) != OK)
+	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX)
 		x->is_broken = true;
+	else
+		x->headers[x->header_count++] =
+			(struct http_response_header){ .name = name, .value = value };
 }
 
 void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value)
@@ -479,12 +483,14 @@ void http_exchange_set_push_reader(struct http_exchange *x, http_body_reader rea
 
 const char *http_exchange_header_name(const struct http_exchange *x, size_t index)
 {
-	return x->header_bytes.data + x->headers[index].name_at;
+	const struct http_response_header *header = &x->headers[index];
+	return header->name != NULL ? header->name : x->header_bytes.data + header->name_at;
 }
 
 const char *http_exchange_header_value(const struct http_exchange *x, size_t index)
 {
-	return x->header_bytes.data + x->headers[index].value_at;
+	const struct http_response_header *header = &x->headers[index];
+	return header->name != NULL ? header->value : x->header_bytes.data + header->value_at;
 }
 
 const char *http_exchange_response_body(const struct http_exchange *x, size_t *len)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/trace_context.h"
+#include "lib/base/utf8.h"
 
 #define CONTENT_LENGTH_DIGITS_MAX 18
 #define METHOD_LEN_MAX 32
@@ -62,7 +63,8 @@ bool http_guard_is_token(const char *text, size_t len)
 
 bool http_guard_is_value(const char *text, size_t len)
 {
-	return all_are(text, len, VALUE);
+	size_t printable = utf8_printable_prefix(text, len);
+	return all_are(text + printable, len - printable, VALUE);
 }
 
 bool http_guard_is_target(const char *text, size_t len)

@@ -65,9 +65,15 @@ enum http_phase {
 	HTTP_PHASE_ABANDONED, /* the connection ended while it was polled; final */
 };
 
-/* Offsets into header_bytes. */
 struct http_response_header {
-	size_t name_at, value_at;
+	/* A literal, as value. NULL: both were copied to header_bytes. */
+	const char *name;
+	union {
+		const char *value;
+		struct {
+			uint32_t name_at, value_at;
+		};
+	};
 };
 
 /*
@@ -100,6 +106,7 @@ struct http_exchange {
 	/* Counted in the loop's polled_count. */
 	bool is_polled;
 	/* Of this request. */
+	size_t head_len;
 	size_t body_bytes_max;
 	_Atomic int phase;
 	int64_t arrived_steady_us, arrived_us;
@@ -163,8 +170,7 @@ void http_exchange_clear(struct http_exchange *x);
  * Starts an exchange when a request line has arrived. target: the library's raw target, which it
  * cuts at "?" later.
  */
-void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
-                         const struct clock *clock);
+void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target);
 
 /* Adds to the request's body. False: the server's memory for bodies is full; nothing was added. */
 bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t len);
@@ -285,6 +291,7 @@ struct http_shared {
 	_Atomic bool drain_expired;
 };
 
+#define HTTP_KEPT_HEADERS_MAX 4
 #define HTTP_LINGER_MAX 64
 
 /* Sockets whose connections have ended; see http_expiry_linger. */
@@ -293,6 +300,22 @@ struct http_linger {
 	int fds[HTTP_LINGER_MAX];
 	/* Steady. */
 	int64_t until_us[HTTP_LINGER_MAX];
+};
+
+/*
+ * The response of a redirect, which the loop uses again for the next one with the same literals: to
+ * make, fill and free another one takes longer than the rest of what the library does for it. The
+ * library copies the headers to the connection's memory before it calls us for another request.
+ */
+struct http_kept_response {
+	/* The library's; NULL: none yet. */
+	void *response;
+	struct http_response_header headers[HTTP_KEPT_HEADERS_MAX];
+	size_t header_count;
+	/* In the library's memory, and of fixed lengths. */
+	char *date, *request_id;
+	/* Of the Date: seconds of wall time. */
+	int64_t date_s;
 };
 
 /*
@@ -317,6 +340,8 @@ struct http_loop {
 	_Atomic bool is_woken;
 	/* Steady time of this turn. */
 	int64_t now_us;
+	/* What wall time is more than steady time, in this turn: so a request reads one clock. */
+	int64_t wall_ahead_us;
 	struct http_connection_list receiving, idle, busy, sending, streaming;
 	/* An epoll instance; see http_expiry_watch. */
 	int half_close_fd;
@@ -328,6 +353,7 @@ struct http_loop {
 	void *hook_state;
 	struct http_linger linger;
 	struct http_request_id_source ids;
+	struct http_kept_response kept;
 	/* Threads inside http_exchange_resume. */
 	_Atomic unsigned resumers;
 	bool is_draining;
@@ -438,8 +464,21 @@ void http_request_reject_on_socket(struct http_connection *c, unsigned status, c
 
 /* --- response --- */
 
+/*
+ * What the library gets to hold the head of a request, a record for each header, and then the head
+ * of the response. It zeroes half of it before each response and all of it after, which a redirect
+ * feels. So it has no room for both heads at their longest.
+ */
+size_t http_response_memory(const struct http_server_config *config);
+
+/* False: the library may lack the memory for the head of the response; http_response_send_raw. */
+bool http_response_fits(const struct http_exchange *x);
+
 /* Hands the response to the library. ERR_INTERNAL: broken or rejected; nothing was queued. */
 enum err http_response_queue(struct http_exchange *x) MUST_CHECK;
+
+/* Frees the loop's kept response. */
+void http_response_drop_kept(struct http_loop *loop);
 
 /*
  * Writes as much of the response to the socket as it takes at once, past the library. The

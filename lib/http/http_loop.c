@@ -13,13 +13,6 @@
 #include "lib/http/http_guard.h"
 #include "lib/http/http_internal.h"
 
-/*
- * The library's memory for a connection holds the head of the request, 56 bytes for each header and
- * each query pair, and then the head of the response. The library zeroes it after each request:
- * with 32 KiB, that took a quarter of the time of a redirect.
- */
-#define MEMORY_PER_HEAD_BYTE 2
-#define MEMORY_FOR_RESPONSE 2560
 /* Keeps the library's ceiling above ours: it leaves connections over its own waiting. */
 #define CONNECTION_SLACK 32
 /* The longest sleep, so the loop notices a clock that was changed by hand. */
@@ -120,7 +113,7 @@ static void *on_request_line(void *arg, const char *target, struct MHD_Connectio
 {
 	struct http_loop *loop = arg;
 	struct http_connection *c = connection_of(mhd);
-	http_exchange_begin(&c->exchange, mhd, target, loop->shared->config.clock);
+	http_exchange_begin(&c->exchange, mhd, target);
 	if (c->list == &loop->idle)
 		http_connection_move(c, &loop->receiving, c->exchange.arrived_steady_us);
 	http_guard_skip_parsing(mhd, target, c->exchange.target_len);
@@ -205,8 +198,7 @@ static struct MHD_Daemon *start_daemon(struct http_loop *loop)
 	                        on_accept, loop, on_access, loop, MHD_OPTION_EXTERNAL_LOGGER,
 	                        on_library_message, loop, MHD_OPTION_LISTEN_SOCKET, loop->listen_fd,
 	                        MHD_OPTION_CONNECTION_LIMIT, connections,
-	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-	                        config->head_bytes_max * MEMORY_PER_HEAD_BYTE + MEMORY_FOR_RESPONSE,
+	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, http_response_memory(config),
 	                        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION,
 	                        on_connection, loop, MHD_OPTION_URI_LOG_CALLBACK, on_request_line,
 	                        loop, MHD_OPTION_NOTIFY_COMPLETED, on_completed, loop,
@@ -318,10 +310,17 @@ static bool wait_for_events(struct http_loop *loop)
 	return has_input(&entries[3]);
 }
 
+static void read_clock(struct http_loop *loop)
+{
+	const struct clock *clock = loop->shared->config.clock;
+	loop->now_us = clock_steady_us(clock);
+	loop->wall_ahead_us = clock_now_us(clock) - loop->now_us;
+}
+
 static void run_turn(struct http_loop *loop)
 {
 	bool has_half_closed = wait_for_events(loop);
-	loop->now_us = clock_steady_us(loop->shared->config.clock);
+	read_clock(loop);
 	MHD_run(loop->daemon);
 	if (has_half_closed)
 		http_expiry_end_half_closed(loop);
@@ -347,6 +346,7 @@ static void *run_loop(void *arg)
 	while (atomic_load(&loop->resumers) > 0)
 		sched_yield();
 	MHD_stop_daemon(loop->daemon);
+	http_response_drop_kept(loop);
 	return NULL;
 }
 

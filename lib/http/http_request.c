@@ -49,8 +49,21 @@ static void start_sending(struct http_connection *c)
 	http_connection_move(c, &loop->sending, loop->now_us);
 }
 
+/* Past the library. The connection ends. */
+static bool send_on_socket(struct http_exchange *x)
+{
+	struct http_connection *c = http_connection_of(x);
+	x->is_rejected = true;
+	c->lingers = true;
+	http_response_send_raw(x, c->fd);
+	report_response(x);
+	return false;
+}
+
 static bool send_response(struct http_exchange *x)
 {
+	if (!http_response_fits(x))
+		return send_on_socket(x);
 	x->closes = x->closes || x->loop->is_draining ||
 	            atomic_load_explicit(&x->loop->shared->is_lame_duck, memory_order_relaxed);
 	if (x->body_reader == NULL)
@@ -165,7 +178,8 @@ static size_t body_bytes_max(struct http_exchange *x)
 /* Stores an absolute path ("/…"), also of an absolute-form target. False: there is no such path. */
 static bool set_path(struct http_exchange *x, const char *url)
 {
-	size_t scheme = strncasecmp(url, "http://", 7) == 0    ? 7
+	size_t scheme = url[0] == '/'                          ? 0
+	                : strncasecmp(url, "http://", 7) == 0  ? 7
 	                : strncasecmp(url, "https://", 8) == 0 ? 8
 	                                                       : 0;
 	if (scheme > 0) {
@@ -267,13 +281,14 @@ static bool begin_request(struct http_connection *c, const char *url, const char
 	x->is_checked = true;
 	x->method_name = method;
 	x->method = method_of(method);
+	x->head_len = head_len_of(x->mhd);
 	struct http_guard_head head = {
 		.method = method,
 		.target = url,
 		.version = version,
 		.target_len = x->target_len,
 		.query = x->query.data,
-		.head_len = head_len_of(x->mhd),
+		.head_len = x->head_len,
 		.head_bytes_max = config_of(x)->head_bytes_max,
 	};
 	struct http_guard_result head_result = http_guard_check(x->mhd, &head);
@@ -309,11 +324,8 @@ void http_request_reject_on_socket(struct http_connection *c, unsigned status, c
 	struct http_exchange *x = &c->exchange;
 	if (x->request_id[0] == '\0')
 		set_request_id(x, http_exchange_header(x, "X-Request-Id"));
-	x->is_rejected = true;
-	c->lingers = true;
 	write_error_response(x, status, detail);
-	http_response_send_raw(x, c->fd);
-	report_response(x);
+	(void)send_on_socket(x);
 }
 
 /*
@@ -425,8 +437,9 @@ static bool respond(struct http_connection *c)
 		http_exchange_stop_polling(x);
 		return send_response(x);
 	}
-	http_connection_move(c, &x->loop->busy, x->arrived_steady_us);
 	enum http_progress progress = config_of(x)->handler(config_of(x)->ctx, x);
+	if (progress != HTTP_COMPLETE)
+		http_connection_move(c, &x->loop->busy, x->arrived_steady_us);
 	switch (progress) {
 	case HTTP_NEEDS_WORKER:
 	case HTTP_NEEDS_HEAVY_WORKER:

@@ -268,9 +268,10 @@ const char *http_exchange_query(const struct http_exchange *x);
 /* The first header of that name (case-insensitive), or NULL. Cookies: http_exchange_cookie. */
 const char *http_exchange_header(const struct http_exchange *x, const char *name);
 /*
- * The first header of each name, found in one walk: values[i] belongs to names[i], or is NULL.
- * Costs no more than one call of http_exchange_header.
+ * The first header of each name, found in one walk: values[i] belongs to names[i], or is NULL. At
+ * most HTTP_EXCHANGE_FIND_MAX. Costs no more than one call of http_exchange_header.
  */
+#define HTTP_EXCHANGE_FIND_MAX 8
 void http_exchange_find_headers(const struct http_exchange *x, const char *const names[],
                                 const char *values[], size_t count);
 /*
@@ -335,7 +336,7 @@ void http_exchange_set_status(struct http_exchange *x, unsigned status);
  */
 enum err http_exchange_add_header(struct http_exchange *x, const char *name,
                                   const char *value) MUST_CHECK;
-/* Adds a header whose name and value are literals. */
+/* Adds a header whose name and value are literals, or live as long as the server. */
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value);
 /* The same, but replaces earlier headers of that name. */
 void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value);

@@ -148,4 +148,18 @@ TEST_CASE(cuts_copies_at_a_character)
 	assert_clean((struct sample)SAMPLE(""), 1, "");
 }
 
+TEST_CASE(the_printable_prefix_ends_before_the_first_other_byte)
+{
+	for (unsigned byte = 0; byte < 256; byte++) {
+		for (size_t at = 0; at < 24; at++) {
+			char text[24];
+			memset(text, at % 2 ? ' ' : '~', sizeof(text));
+			text[at] = (char)byte;
+			bool is_printable = byte >= ' ' && byte <= '~';
+			assert_int_equal(utf8_printable_prefix(text, sizeof(text)),
+			                 is_printable ? sizeof(text) : at);
+		}
+	}
+}
+
 TEST_MAIN()

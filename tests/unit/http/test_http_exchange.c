@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/support/test.h"
@@ -168,6 +169,103 @@ TEST_CASE(sends_what_the_handler_wrote)
 	assert_non_null(strstr(response.head, "\r\nx-a: 2\r\n"));
 	assert_true(strlen(http_fixture_header(&response, "Date", value, sizeof(value))) > 20);
 	assert_int_equal(http_fixture_count(response.head, "Content-Type"), 1);
+	http_fixture_stop(&f, 1000);
+}
+
+/* A query asks for other literals. */
+static enum http_progress redirect(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	char value[128];
+	snprintf(value, sizeof(value), "https://example.com%s", http_exchange_path(x));
+	http_exchange_set_status(x, 302);
+	http_exchange_add_fixed_header(x, "Cache-Control",
+	                               http_exchange_query(x)[0] ? "no-store" : "private");
+	assert_int_equal(http_exchange_add_header(x, "Location", value), OK);
+	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex");
+	return HTTP_COMPLETE;
+}
+
+/* A loop uses one response for them all. */
+TEST_CASE(no_redirect_has_a_header_of_the_one_before)
+{
+	static const char *const targets[] = { "/a", "/a", "/b", "/long", "/long?q", "/a?q", "/c" };
+	static const char *const ids[] = { "", "X-Request-Id: 0123456789abcdef01234567\r\n",
+		                           "X-Request-Id: short\r\n" };
+	struct http_fixture f;
+	struct http_fixture_response response;
+	char previous[128] = "";
+	start(&f, redirect);
+	int fds[] = { http_fixture_connect(&f), http_fixture_connect(&f) };
+	for (size_t i = 0; i < 3 * sizeof(targets) / sizeof(targets[0]); i++) {
+		char text[256], value[128], id[128];
+		const char *target = targets[i / 3], *wanted = ids[i % 3];
+		snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: a\r\n%s\r\n", target,
+		         wanted);
+		assert_true(http_fixture_send_text(fds[i % 2], text));
+		http_fixture_read_response(fds[i % 2], true, &response);
+		assert_int_equal(response.status, 302);
+		http_fixture_header(&response, "Location", value, sizeof(value));
+		assert_memory_equal(value, "https://example.com/", 20);
+		assert_int_equal(strlen(value), 19 + strcspn(target, "?"));
+		assert_memory_equal(value + 19, target, strcspn(target, "?"));
+		http_fixture_header(&response, "Cache-Control", value, sizeof(value));
+		assert_string_equal(value, strchr(target, '?') ? "no-store" : "private");
+		http_fixture_header(&response, "X-Request-Id", id, sizeof(id));
+		assert_true(wanted[0] ? strncmp(id, strchr(wanted, ' ') + 1, strlen(id)) == 0
+		                      : strlen(id) == 24 && strcmp(id, previous) != 0);
+		memcpy(previous, id, sizeof(id));
+		struct tm date;
+		http_fixture_header(&response, "Date", value, sizeof(value));
+		const char *end = strptime(value, "%a, %d %b %Y %H:%M:%S GMT", &date);
+		assert_true(end != NULL && *end == '\0');
+		assert_in_range(time(NULL) - timegm(&date), 0, TEST_DEADLINE_US / 1000000);
+		static const char *const names[] = {
+			"Location", "Cache-Control", "X-Request-Id",
+			"Date",     "X-Robots-Tag",  "Content-Length"
+		};
+		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+			assert_int_equal(http_fixture_count(response.head, names[n]), 1);
+	}
+	close(fds[0]);
+	close(fds[1]);
+	http_fixture_stop(&f, 1000);
+}
+
+#define FAR_BYTES 8192
+
+static enum http_progress redirect_far(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	char value[FAR_BYTES + 1] = "";
+	memset(value, 'f', FAR_BYTES);
+	http_exchange_set_status(x, 302);
+	assert_int_equal(http_exchange_add_header(x, "Location", value), OK);
+	return HTTP_COMPLETE;
+}
+
+/* The first request leaves the connection open, unless the library cannot hold both heads. */
+TEST_CASE(sends_the_longest_redirect_whatever_the_length_of_the_request)
+{
+	static const int lens[] = { 100, 2000, 5000, 8100 };
+	static char text[32768], response[32768];
+	struct http_fixture f;
+	start(&f, redirect_far);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		int fd = http_fixture_connect(&f);
+		snprintf(text, sizeof(text),
+		         "GET / HTTP/1.1\r\nHost: a\r\nX: %0*d\r\n\r\n"
+		         "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+		         lens[i], 0);
+		assert_true(http_fixture_send_text(fd, text));
+		assert_true(http_fixture_read_to_end(fd, response, sizeof(response),
+		                                     HTTP_FIXTURE_DEADLINE_MS));
+		const char *location = strstr(response, "Location: ");
+		assert_non_null(location);
+		assert_int_equal(strspn(location + strlen("Location: "), "f"), FAR_BYTES);
+		assert_non_null(strstr(location, "\r\n\r\n"));
+		close(fd);
+	}
 	http_fixture_stop(&f, 1000);
 }
 
