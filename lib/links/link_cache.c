@@ -122,13 +122,15 @@ static void encode(const struct link_entry *entry, int64_t generation, struct st
 /* Parses digits and the following space; NULL if they are malformed. */
 static const char *read_number(const char *at, const char *end, int64_t *out)
 {
-	const char *space = memchr(at, ' ', (size_t)(end - at));
-	if (!space || space - at >= NUMBER_TEXT)
+	const char *begin = at;
+	uint64_t value = 0;
+	for (; at < end && *at >= '0' && *at <= '9' && at - begin < NUMBER_TEXT; at++)
+		value = value * 10 + (uint64_t)(*at - '0');
+	if (at == begin || at == end || *at != ' ' || at - begin == NUMBER_TEXT ||
+	    value > INT64_MAX)
 		return NULL;
-	char digits[NUMBER_TEXT];
-	memcpy(digits, at, (size_t)(space - at));
-	digits[space - at] = '\0';
-	return number_parse(digits, 0, INT64_MAX, out) == OK ? space + 1 : NULL;
+	*out = (int64_t)value;
+	return at + 1;
 }
 
 static const char *read_text(const char *at, int64_t len, char *out)
@@ -212,8 +214,9 @@ void link_cache_require_generation(struct link_cache *cache, int64_t generation)
 
 static struct redis_arg key_of(const char *key, char name[static KEY_SIZE])
 {
-	snprintf(name, KEY_SIZE, KEY_PREFIX "%s", key);
-	return REDIS_TEXT(name);
+	size_t len = strnlen(key, SLUG_KEY_SIZE - 1);
+	memcpy(mempcpy(name, KEY_PREFIX, sizeof(KEY_PREFIX) - 1), key, len);
+	return (struct redis_arg){ name, sizeof(KEY_PREFIX) - 1 + len };
 }
 
 static struct redis_arg key_of_entry(const struct link_entry *entry, char name[static KEY_SIZE])
