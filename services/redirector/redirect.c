@@ -187,12 +187,11 @@ static bool is_read(const struct http_exchange *x)
 	return method == HTTP_GET || method == HTTP_HEAD;
 }
 
-/* The clock is read once, so state, status and destination belong to the same moment. */
+/* State, status and destination belong to the same moment: the wall time now_us. */
 static enum http_progress respond(struct redirect *redirect, struct http_exchange *x,
-                                  enum err found, const struct link_entry *entry)
+                                  enum err found, const struct link_entry *entry, int64_t now_us)
 {
-	struct redirect_decision decision =
-		redirect_decide(found, entry, clock_now_us(redirect->config.clock));
+	struct redirect_decision decision = redirect_decide(found, entry, now_us);
 	if (decision.location &&
 	    host_guard_check(redirect->config.hosts, decision.location) != HOST_POLICY_ALLOWED)
 		return pages_respond_error(
@@ -226,7 +225,7 @@ static void respond_unknown(struct redirect *redirect, struct http_exchange *x)
 	}
 	struct client_ip visitor = http_exchange_client_ip(x);
 	unknown_slug_limiter_client_record_miss(redirect->config.client_limiter, &visitor);
-	respond(redirect, x, ERR_NOT_FOUND, NULL);
+	respond(redirect, x, ERR_NOT_FOUND, NULL, 0);
 }
 
 static void leave_loop(void *waiter)
@@ -281,7 +280,7 @@ static void respond_found(struct redirect *redirect, struct http_exchange *x, en
 	if (found == ERR_NOT_FOUND)
 		respond_unknown(redirect, x);
 	else
-		respond(redirect, x, found, entry);
+		respond(redirect, x, found, entry, clock_now_us(redirect->config.clock));
 	http_exchange_resume(x);
 }
 
@@ -353,10 +352,12 @@ static enum http_progress serve_slug(struct redirect *redirect, struct http_exch
 	bool is_other = false;
 	for (int which = 0; which < KEYS; which++) {
 		find_key(redirect, typed, which, &key);
-		if (link_lookup_in_memory(redirect->config.lookup, key.text, key.len, &entry) != OK)
+		if (link_lookup_in_memory(redirect->config.lookup, key.text, key.len,
+		                          http_exchange_arrived_steady_us(x), &entry) != OK)
 			continue;
+		/* It has just arrived, so this saves readings of the clock. */
 		if (link_answers_to(&entry, typed->slug))
-			return respond(redirect, x, OK, &entry);
+			return respond(redirect, x, OK, &entry, http_exchange_arrived_us(x));
 		is_other |= which == FIRST;
 	}
 	if (is_lacking(redirect, typed, FIRST) && is_lacking(redirect, typed, LAST)) {

@@ -19,9 +19,9 @@
 
 static bool is_loopback(const struct client_ip *ip)
 {
-	char text[CLIENT_IP_TEXT_SIZE];
-	client_ip_format(ip, text);
-	return strncmp(text, "127.", 4) == 0 || strcmp(text, "::1") == 0;
+	static const uint8_t v4[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127 };
+	static const uint8_t v6[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 };
+	return memcmp(ip->bytes, v4, sizeof(v4)) == 0 || memcmp(ip->bytes, v6, sizeof(v6)) == 0;
 }
 
 struct client_ip click_counted_visitor(struct http_exchange *x)
@@ -139,8 +139,9 @@ void click_describe(struct http_exchange *x, const struct client_ip *visitor,
 	http_exchange_find_headers(x, names, header, HEADERS);
 	event->prefetch = click_is_prefetch(header[SEC_PURPOSE], header[PURPOSE], header[X_MOZ]);
 	COPY(header[USER_AGENT], event->user_agent);
-	referrer_page(header[REFERER] ? header[REFERER] : "", event->referrer,
-	              sizeof(event->referrer));
+	event->referrer[0] = '\0';
+	if (header[REFERER])
+		referrer_page(header[REFERER], event->referrer, sizeof(event->referrer));
 	COPY(header[ACCEPT_LANGUAGE], event->accept_language);
 	COPY(header[HOST], event->host);
 	copy_campaign(http_exchange_query(x), event->query);

@@ -118,10 +118,9 @@ void link_lookup_free(struct link_lookup *lookup)
 }
 
 enum err link_lookup_in_memory(struct link_lookup *lookup, const char *key, size_t key_len,
-                               struct link_entry *out)
+                               int64_t now_us, struct link_entry *out)
 {
-	enum err err =
-		memory_cache_get(lookup->memory, key, key_len, clock_steady_us(lookup->clock), out);
+	enum err err = memory_cache_get(lookup->memory, key, key_len, now_us, out);
 	if (err == OK)
 		metrics_add(lookup->from_memory, 1);
 	return err;
@@ -187,8 +186,9 @@ static enum step check_memory(struct leader *leader, struct link_entry *entry)
 {
 	struct link_lookup *lookup = leader->lookup;
 	const char *key = leader->pending->key;
-	start_query(leader, clock_steady_us(lookup->clock));
-	if (link_lookup_in_memory(lookup, key, strlen(key), entry) != OK)
+	int64_t now_us = clock_steady_us(lookup->clock);
+	start_query(leader, now_us);
+	if (link_lookup_in_memory(lookup, key, strlen(key), now_us, entry) != OK)
 		return STEP_REDIS;
 	leader->result = OK;
 	return STEP_DONE;

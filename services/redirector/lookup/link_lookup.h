@@ -64,9 +64,12 @@ struct link_lookup *link_lookup_new(const struct link_lookup_config *config);
 /* Waits for pending lookups, which end within seconds. */
 void link_lookup_free(struct link_lookup *lookup);
 
-/* Never blocks: memory alone. ERR_NOT_FOUND: memory has no fresh entry; call link_lookup_start. */
+/*
+ * Never blocks: memory alone, at the steady time now_us. ERR_NOT_FOUND: memory has no fresh entry;
+ * call link_lookup_start.
+ */
 enum err link_lookup_in_memory(struct link_lookup *lookup, const char *key, size_t key_len,
-                               struct link_entry *out) MUST_CHECK;
+                               int64_t now_us, struct link_entry *out) MUST_CHECK;
 
 struct link_lookup_waiter {
 	/* Called once with the result. */
