@@ -73,6 +73,7 @@ lint:
 
 bench: build
 	@tools/setup test
+	@tools/setup bench
 	@cmake --build build/release --target bench_memory
 	@tests/bench/run
 

@@ -57,7 +57,7 @@ packages_disable_services() {
 		case $package in
 		postgresql-15) "${as_root[@]}" systemctl disable postgresql.service >>"$log" 2>&1 || true ;;
 		redis-server) "${as_root[@]}" systemctl disable redis-server.service >>"$log" 2>&1 || true ;;
-		nginx | haproxy | pgbouncer) "${as_root[@]}" systemctl disable "$package.service" >>"$log" 2>&1 || true ;;
+		nginx | haproxy | pgbouncer | rsyslog) "${as_root[@]}" systemctl disable "$package.service" >>"$log" 2>&1 || true ;;
 		esac
 	done
 }

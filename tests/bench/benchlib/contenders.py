@@ -12,13 +12,13 @@ from processes import popen
 
 DESTINATION = "https://shop.example.com/catalogue/spring/items/000001?from=mail"
 NGINX = """
-worker_processes 1;
+{top}
 pid {folder}/nginx.pid;
 error_log {folder}/nginx.log;
 daemon off;
 events {{ worker_connections 4096; }}
 http {{
-	access_log off;
+	{http}
 	keepalive_requests 1000000000;
 	client_body_temp_path {folder};
 	proxy_temp_path {folder};
@@ -27,7 +27,7 @@ http {{
 	scgi_temp_path {folder};
 	server {{
 		listen 127.0.0.1:{port};
-		location / {{ return 302 {destination}; }}
+		location / {{ {location} }}
 	}}
 }}
 """
@@ -114,7 +114,8 @@ class Nginx(Contender):
         super().__init__()
         path = os.path.join(folder, "nginx.conf")
         with open(path, "w", encoding="utf-8") as config:
-            config.write(NGINX.format(folder=folder, port=self.port, destination=DESTINATION))
+            answer = f"return 302 {DESTINATION};"
+            config.write(NGINX.format(folder=folder, port=self.port, top="worker_processes 1;", http="access_log off;", location=answer))
         self.process = popen(
             ["nginx", "-p", folder, "-c", path, "-e", os.path.join(folder, "nginx.log")], stderr=subprocess.DEVNULL
         )
