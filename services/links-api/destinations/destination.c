@@ -2,7 +2,8 @@
  * Two families of parsers read what we store: browsers (WHATWG URL standard) and everything built
  * on RFC 3986. They disagree about malformed input, and attackers exploit that. So this file
  * accepts only input with a single reading, and builds the normal form itself, with the escapes of
- * browsers: they are part of signed URLs. libcurl then parses the result as a cross-check: any difference rejects the URL.
+ * browsers: they are part of signed URLs. libcurl then parses the result as a cross-check: any
+ * difference rejects the URL.
  */
 #include "services/links-api/destinations/destination.h"
 
@@ -36,17 +37,26 @@ static enum err reject(const char **reason, const char *because)
 	return ERR_INVALID;
 }
 
-static const char *find_forbidden(const char *text, size_t len)
+/* Browsers drop spaces and control bytes at both ends. */
+static struct url_part trim(const char *text, size_t len)
 {
-	if (!utf8_is_valid(text, len))
+	while (len > 0 && (unsigned char)text[len - 1] <= ' ')
+		len--;
+	for (; len > 0 && (unsigned char)text[0] <= ' '; len--)
+		text++;
+	return (struct url_part){ text, len };
+}
+
+static const char *find_forbidden(struct url_part input)
+{
+	if (!utf8_is_valid(input.text, input.len))
 		return "is not valid UTF-8";
-	for (size_t i = 0; i < len; i += utf8_next(text + i, len - i)) {
-		if (text[i] == '\\')
+	for (size_t i = 0; i < input.len; i++) {
+		if (input.text[i] == '\\')
 			return "contains a backslash";
-		if (text[i] == ' ')
-			return "contains a space (write %20)";
-		if (utf8_is_control(text + i))
-			return "contains a control character";
+		/* Browsers drop it, but it may as well stand between two addresses. */
+		if (strchr("\t\r\n", input.text[i]))
+			return "contains a tab or a line break";
 	}
 	return NULL;
 }
@@ -201,10 +211,11 @@ enum err destination_parse(const char *text, size_t len, struct destination *out
 {
 	struct url url;
 	struct destination d = { 0 };
-	const char *forbidden = find_forbidden(text, len);
+	struct url_part input = trim(text, len);
+	const char *forbidden = find_forbidden(input);
 	if (forbidden)
 		return reject(reason, forbidden);
-	enum err err = split(text, len, &url, reason);
+	enum err err = split(input.text, input.len, &url, reason);
 	if (err != OK)
 		return err;
 	if (!read_port(&url, &d.port))
@@ -214,7 +225,7 @@ enum err destination_parse(const char *text, size_t len, struct destination *out
 		return err;
 
 	struct strbuf normal;
-	strbuf_init(&normal, 3 * len + sizeof(d.host.text) + 16);
+	strbuf_init(&normal, 3 * input.len + sizeof(d.host.text) + 16);
 	write_normal_form(&url, &d, &normal, &d.query, &d.fragment, &d.path);
 	err = finish(&normal, &d, reason);
 	if (err == OK)
@@ -230,8 +241,7 @@ const char *destination_code(const char *reason)
 	} codes[] = {
 		{ "is not valid UTF-8", "utf8" },
 		{ "contains a backslash", "url-backslash" },
-		{ "contains a space (write %20)", "url-space" },
-		{ "contains a control character", "control-character" },
+		{ "contains a tab or a line break", "control-character" },
 		{ "must begin with http:// or https://", "url-scheme" },
 		{ "must not contain a username or password", "url-user" },
 		{ "has a malformed host or port", "url-host" },

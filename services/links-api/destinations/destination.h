@@ -3,12 +3,13 @@
  * URL standard) and RFC 3986 parsers (libcurl) read alike. Pure.
  *
  * The normal form has a lower-case scheme, a host as in destination_host.h, no default port, no dot
- * segments and a path of at least "/". Everything that browsers escape is escaped, and what was
- * escaped stays as it was given: signed URLs would break otherwise. Normalizing a normal form changes
- * nothing.
+ * segments, no spaces and control bytes at its ends, and a path of at least "/". Everything that
+ * browsers escape is escaped, such as spaces, and what was escaped stays as it was given: signed URLs
+ * would break otherwise. Normalizing a normal form changes nothing.
  *
  * Rejected:
- * - control bytes, white space, and backslashes, which browsers read as slashes
+ * - backslashes, which browsers read as slashes
+ * - tabs and line breaks inside, which browsers drop: they may stand between two addresses
  * - a missing "://", which browsers repair
  * - a username or password, an empty host, a port outside 1 to 65535
  * - a result longer than LINK_URL_MAX bytes

@@ -205,7 +205,6 @@ const de: Catalogue = {
   "error.url-port": "Port muss von 1 bis 65535 sein",
   "error.url-scheme": "Das ist keine Webadresse. Sie braucht die Form https://example.com/seite.",
   "error.url-self": "darf nicht auf diesen Dienst zeigen",
-  "error.url-space": "enthält ein Leerzeichen (schreibe %20)",
   "error.url-user": "darf keinen Benutzernamen und kein Passwort enthalten",
   "error.utf8": "enthält ungültige Zeichen",
   "example.url": "https://example.com/eine-lange-adresse",
