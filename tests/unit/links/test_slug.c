@@ -133,6 +133,26 @@ TEST_CASE(a_key_is_the_slug_in_lower_case_or_marks_an_exact_one)
 	assert_int_equal(slug_key(longest, true, key), SLUG_LENGTH_MAX + 1);
 }
 
+/* A dot may be part of a slug, so it is not like other marks at this place. */
+TEST_CASE(ignores_marks_behind_a_slug_of_the_greatest_length)
+{
+	const char *const endings[] = { ".", "...", ",", "%2E", ").", "./", ".&a" };
+	struct slug_path found;
+	char path[SLUG_SIZE + 8] = "/";
+	memset(path + 1, 'a', SLUG_LENGTH_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+		snprintf(path + 1 + SLUG_LENGTH_MAX, 8, "%s", endings[i]);
+		if (!slug_of_path(path, &found) || strlen(found.slug) != SLUG_LENGTH_MAX)
+			fail_msg("no slug before %s", endings[i]);
+	}
+	snprintf(path + 1 + SLUG_LENGTH_MAX, 8, ".a");
+	assert_false(slug_of_path(path, &found));
+	/* What is longer with its dots is not. */
+	snprintf(path + SLUG_LENGTH_MAX - 1, 8, "....");
+	assert_true(slug_of_path(path, &found));
+	assert_int_equal(strlen(found.slug), SLUG_LENGTH_MAX - 2);
+}
+
 static void assert_finds(const char *path, const char *slug, const char *query)
 {
 	struct slug_path found;
@@ -206,6 +226,15 @@ TEST_CASE(ignores_what_people_and_programs_leave_behind_an_address)
 		"%EF%BC%89",
 		"%D8%9F",
 		"%F0%9F%91%8D",
+		/* "™", and marks of Greek, Armenian, Hebrew, Ethiopic, Khmer, Burmese and Tibetan. */
+		"%E2%84%A2",
+		"%CD%BE",
+		"%D6%89",
+		"%D7%B4",
+		"%E1%8D%A2",
+		"%E1%9F%94",
+		"%E1%81%8B",
+		"%E0%BC%8D",
 		"%94",
 		"%A0",
 		"\xe2\x80\x9d",
