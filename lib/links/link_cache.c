@@ -60,10 +60,12 @@ enum slug_flag { SLUG_CHOSEN = 1, SLUG_EXACT = 2 };
 enum put_outcome { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 };
 
 /*
- * ARGV: generation, version, value, TTL in seconds, token. If memory is too short for the value,
- * the key is deleted, because it may hold something older.
+ * KEYS[2]: its exact key, with what is from before the slug was folded. Not deleted unseen: a full
+ * Redis lets a script that has written write more. ARGV: generation, version, value, TTL in seconds,
+ * token. If memory is too short for the value, the key is deleted: it may hold something older.
  */
 static const char put_entry_script[] = READ_OLD
+	"if KEYS[2] ~= KEYS[1] and redis.call('GET', KEYS[2]) then redis.call('DEL', KEYS[2]) end "
 	"if not old then return 2 end "
 	"if age and age < 0 then return 3 end "
 	"local here = age == 0 and kind "
@@ -400,12 +402,15 @@ static enum err put_value(struct link_cache *cache, int64_t generation, const ch
                           const struct link_entry *entry, enum put_outcome *outcome,
                           uint64_t *server)
 {
-	char name[KEY_SIZE], of[NUMBER_TEXT + 1], version[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1];
+	char name[KEY_SIZE], exact[KEY_SIZE], exact_key[SLUG_KEY_SIZE], of[NUMBER_TEXT + 1],
+		version[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1];
 	struct strbuf value;
 	strbuf_init(&value, VALUE_MAX);
 	encode(entry, generation, &value);
+	slug_key(entry->slug, true, exact_key);
 	const struct redis_arg args[] = {
 		key_of_entry(entry, name),
+		key_of(exact_key, exact),
 		REDIS_TEXT(number_of(generation, of)),
 		REDIS_TEXT(number_of(entry->version, version)),
 		{ value.data, value.len },
@@ -414,7 +419,7 @@ static enum err put_value(struct link_cache *cache, int64_t generation, const ch
 	};
 	struct redis_reply *reply = NULL;
 	enum err err =
-		redis_pool_script(cache->redis, put_entry_script, 1, args, 6, &reply, server);
+		redis_pool_script(cache->redis, put_entry_script, 2, args, 7, &reply, server);
 	if (err == OK)
 		*outcome = (enum put_outcome)redis_reply_int(reply);
 	redis_reply_free(reply);

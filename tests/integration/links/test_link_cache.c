@@ -302,6 +302,26 @@ TEST_CASE(set_replaces_an_older_version_but_adds_nothing)
 	assert_version(f, 5);
 }
 
+/* Redirectors with SLUG_CASE=exact would read it. */
+TEST_CASE(a_folded_slug_leaves_nothing_under_its_exact_key)
+{
+	struct fixture *f = *state;
+	struct link_entry before = entry_of(f, 1), after = entry_of(f, 2), out;
+	struct link_cache_reservation place;
+	char key[SLUG_KEY_SIZE];
+	before.is_slug_exact = true;
+	link_key(&before, key);
+	link_cache_reserve(f->cache, key, &place);
+	assert_int_equal(link_cache_fill(f->cache, &place, &before), OK);
+	assert_int_equal(link_cache_get(f->cache, key, &out), LINK_CACHE_ENTRY);
+	assert_int_equal(link_cache_set(f->cache, &after), OK);
+	assert_int_equal(link_cache_get(f->cache, key, &out), LINK_CACHE_MISS);
+	link_cache_reserve(f->cache, key, &place);
+	assert_int_equal(link_cache_set(f->cache, &after), OK);
+	assert_int_equal(link_cache_fill(f->cache, &place, &before), OK);
+	assert_int_equal(link_cache_get(f->cache, key, &out), LINK_CACHE_MISS);
+}
+
 TEST_CASE(ignores_values_of_an_older_generation)
 {
 	struct fixture *f = *state;
