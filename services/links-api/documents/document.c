@@ -4,6 +4,7 @@
 
 #include "lib/base/array.h"
 #include "lib/http/http_accept.h"
+#include "services/links-api/http/etag.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
 
@@ -85,12 +86,6 @@ static enum err find_section(const char *text, const char *etag, const char *tit
 
 /* --- requests --- */
 
-static bool matches_etag(const struct document *document, const char *if_none_match)
-{
-	return if_none_match &&
-	       (strcmp(if_none_match, "*") == 0 || strstr(if_none_match, document->etag));
-}
-
 /* Public and cacheable, but revalidated: a new version of the program has new documents. */
 static enum http_progress send_document(struct request *r, const struct document *document)
 {
@@ -100,7 +95,7 @@ static enum http_progress send_document(struct request *r, const struct document
 	                                       ? "public, max-age=31536000, immutable"
 	                                       : "public, no-cache");
 	http_exchange_add_fixed_header(x, "ETag", document->etag);
-	if (matches_etag(document, http_exchange_joined_header(x, "If-None-Match"))) {
+	if (!etag_if_none_match(http_exchange_joined_header(x, "If-None-Match"), document->etag)) {
 		http_exchange_set_status(x, 304);
 		return HTTP_COMPLETE;
 	}

@@ -34,8 +34,8 @@
 #include "lib/base/strbuf.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/links-api/destinations/public_base.h"
+#include "services/links-api/http/etag.h"
 #include "services/links-api/http/request.h"
-#include "services/links-api/links/etag.h"
 
 #define IDEMPOTENCY_LOCATION_SIZE (PUBLIC_BASE_SHORT_URL_SIZE + 32)
 

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "services/links-api/http/etag.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/secret.h"
-#include "services/links-api/links/etag.h"
 #include "services/links-api/links/idempotency.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"

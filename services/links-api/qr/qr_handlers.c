@@ -5,10 +5,10 @@
 #include "lib/base/digest.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/destinations/public_base.h"
+#include "services/links-api/http/etag.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/links/etag.h"
 #include "services/links-api/qr/qr_code.h"
 
 #define IMAGE_BYTES_MAX (1024 * 1024)
@@ -90,7 +90,7 @@ static enum http_progress send_image(struct request *r, enum format format,
 	if (http_exchange_add_header(x, "ETag", etag) != OK)
 		return response_failure(r, ERR_INTERNAL);
 	http_exchange_add_fixed_header(x, "Vary", "Accept");
-	if (!etag_if_none_match(http_exchange_header(x, "If-None-Match"), etag)) {
+	if (!etag_if_none_match(http_exchange_joined_header(x, "If-None-Match"), etag)) {
 		http_exchange_set_status(x, 304);
 		return HTTP_COMPLETE;
 	}

@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "services/links-api/links/etag.h"
+#include "services/links-api/http/etag.h"
 #include "tests/support/test.h"
 
 TEST_CASE(formats_the_version_in_quotes)

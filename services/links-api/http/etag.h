@@ -1,6 +1,6 @@
-/* Pure. Entity tags of links: "v<version>" (RFC 9110, 8.8.3 and 13.1.1). */
-#ifndef WAYMARK_SERVICES_LINKS_API_LINKS_ETAG_H
-#define WAYMARK_SERVICES_LINKS_API_LINKS_ETAG_H
+/* Pure. Entity tags (RFC 9110, 8.8.3, 13.1.1 and 13.1.2). That of a link is "v<version>". */
+#ifndef WAYMARK_SERVICES_LINKS_API_HTTP_ETAG_H
+#define WAYMARK_SERVICES_LINKS_API_HTTP_ETAG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "services/links-api/links/etag.h"
+#include "services/links-api/http/etag.h"
 
 #include <inttypes.h>
 #include <stdio.h>
