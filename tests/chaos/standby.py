@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import urllib.parse
 
 import psycopg2
 from clients import postgres_environment
@@ -17,11 +18,14 @@ from stacklib.ports import Ports
 from stacklib.postgres import BIN, CONNECTIONS
 
 TIMEOUT_S = 120
+FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 
 
 class Standby:
-    def __init__(self, stack):
+    def __init__(self, stack, clock="+0"):
+        """clock: how far its clock is from that of the primary, as libfaketime has it, such as "-1h"."""
         self.stack = stack
+        self.clock = ("env", f"LD_PRELOAD={FAKETIME}", f"FAKETIME={clock}", "FAKETIME_DONT_FAKE_MONOTONIC=1") if clock != "+0" else ()
         self.primary = stack.env["ADMIN_PG_URL"]
         # PostgreSQL runs as another user if this is root, so the folder is one that everybody can reach.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="waymark-standby-"))
@@ -38,17 +42,21 @@ class Standby:
         copy = [f"{BIN}/pg_basebackup", "--pgdata", self.data, "--checkpoint", "fast", "--no-sync", "--write-recovery-conf"]
         environment = {**os.environ, **postgres_environment(self.primary)}
         subprocess.run([*self.launch(), *copy], env=environment, check=True, capture_output=True, timeout=TIMEOUT_S)
-        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": ""}
-        settings["max_connections"] = CONNECTIONS  # a standby needs as many as its primary
-        words = [f"--{name}={value}" for name, value in settings.items()]
-        with open(self.folder / "log", "wb") as log:
-            self.process = popen([*self.launch(), f"{BIN}/postgres", "-D", self.data, *words], stdout=log, stderr=log, cwd="/")
-        wait_until(self.is_up, TIMEOUT_S, "the standby to accept connections")
+        self.start()
         return self
 
     def __exit__(self, *_):
         self.stop()
         shutil.rmtree(self.folder)
+
+    def start(self):
+        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": ""}
+        settings["max_connections"] = CONNECTIONS  # a standby needs as many as its primary
+        words = [f"--{name}={value}" for name, value in settings.items()]
+        command = [*self.launch(), *self.clock, f"{BIN}/postgres", "-D", self.data, *words]
+        with open(self.folder / "log", "ab") as log:
+            self.process = popen(command, stdout=log, stderr=log, cwd="/")
+        wait_until(self.is_up, TIMEOUT_S, "the standby to accept connections")
 
     @staticmethod
     def launch():
@@ -93,7 +101,14 @@ class Standby:
         self.stack.run("start", "postgres")
         wait_until(lambda: self.ask("SELECT NOT pg_is_in_recovery()", self.primary), TIMEOUT_S, "the new primary")
 
-    def stop(self):
+    def take_over(self):
+        """The primary is dead. The standby is promoted and, until the block ends, runs at the primary's address."""
+        assert self.ask(f"SELECT pg_promote(true, {TIMEOUT_S})")
+        self.stop()
+        self.url, self.port = self.primary, urllib.parse.urlsplit(self.primary).port
+        self.start()
+
+    def stop(self, number=signal.SIGINT):
         if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(number)
             self.process.wait(TIMEOUT_S)

@@ -4,6 +4,9 @@ Redirectors, Redis and Kafka have seen these commits. The memory of the redirect
 feed can tell them.
 """
 
+import re
+import signal
+
 import psycopg2
 import pytest
 from clients import Api, ask, unique_email
@@ -99,3 +102,32 @@ def test_nothing_is_issued_before_the_new_history_is_adopted(stack):
                 cursor.execute(sql)
             cursor.execute("ROLLBACK TO before")
         connection.rollback()
+
+
+def is_feed_fresh(ops_url):
+    return re.search(r"^waymark_feed_is_fresh 1$", ask(ops_url, "GET", "/metrics").body.decode(), re.M) is not None
+
+
+def test_a_primary_whose_clock_is_an_hour_behind_the_last_one_is_followed_at_once(stack):
+    """The last test on this stack, whose own PostgreSQL is dead afterwards."""
+    redirectors, ops = (stack.env[name].replace(",", " ").split() for name in ("REDIRECTOR_URLS", "REDIRECTOR_OPS_URLS"))
+    user = new_user(stack)
+    link = user.create(KEPT)
+    with Standby(stack, clock="+1h") as ahead:
+        ahead.cut_off()
+        stack.run("kill", "-KILL", "postgres")
+        ahead.take_over()
+        wait_until(lambda: all(map(is_feed_fresh, ops)), TIMEOUT_S, "the feed to follow the clock that is ahead")
+        assert {location(url, link) for url in redirectors} == {KEPT}
+        now = "SELECT extract(epoch FROM clock_timestamp())::float8"
+        with Standby(stack) as standby:
+            assert 3500 < ahead.ask(now) - standby.ask(now) < 3700
+            standby.cut_off()
+            ahead.stop(signal.SIGKILL)
+            wait_until(lambda: not any(map(is_feed_fresh, ops)), TIMEOUT_S, "the feed to be old")
+            standby.take_over()
+            wait_until(lambda: all(map(is_feed_fresh, ops)), TIMEOUT_S, "the feed to be fresh again")
+            assert standby.ask("SELECT max(lock_until) < timezone('utc', clock_timestamp()) + interval '30 min' FROM shedlock")
+            change(user, link, AGAIN)
+            for url in redirectors:
+                wait_until(lambda url=url: location(url, link) == AGAIN, TIMEOUT_S, "the change")
