@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import datetime
 import hashlib
 import subprocess
 
@@ -74,8 +75,11 @@ def audited(database, action, user_id):
 def test_a_token_of_an_administrator_resets_the_password_once(new_user, admin, anonymous, database, expect):
     user = new_user()
     user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    in_a_day = "SELECT date_trunc('milliseconds', clock_timestamp()) + interval '24 hours'"
+    earliest = database.value(in_a_day)
     made = admin.call("POST", f"/api/admin/users/{user_id}/password-reset")
     assert made.status == 201 and set(made.json) == {"token", "expires_at"}
+    assert earliest <= datetime.datetime.fromisoformat(made.json["expires_at"]) <= database.value(in_a_day)
     body = {"token": made.json["token"], "new_password": OTHER}
     dump = database.value("SELECT password_resets::text FROM password_resets WHERE user_id = %s", user_id)
     assert hashlib.sha256(body["token"].encode()).hexdigest() in dump and body["token"] not in dump

@@ -152,6 +152,17 @@ def test_republishing_waits_for_kafka_and_ends_with_postgresql(spawn, topic, dat
     assert republish(database, timeout=120).returncode == 0
 
 
+def test_low_priority_events_are_published_at_their_rate(spawn, topic, database):
+    prefix = "low-" + unique_email()[5:17]
+    database.run("INSERT INTO outbox (slug, payload, priority) SELECT %s || n, 'x', 1 FROM generate_series(1, 60) AS n", prefix)
+    begin = time.monotonic()
+    spawn(OUTBOX_LOW_PRIORITY_PER_SECOND=20)
+    topic.wait_for(lambda m: m.key().decode().startswith(prefix), count=60)
+    seconds = time.monotonic() - begin
+    assert seconds >= 3
+    speed.at_most("60 low-priority events at 20 a second", seconds, 6, "s")
+
+
 def test_an_undecodable_event_is_published_anyway(spawn, topic, database):
     service = spawn()
     slug = "odd-" + unique_email()[5:17]

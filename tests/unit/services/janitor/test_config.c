@@ -41,6 +41,7 @@ TEST_CASE(has_the_documented_defaults)
 	assert_int_equal(config.expired_grace_s, 2592000);
 	assert_int_equal(config.deleted_grace_s, 604800);
 	assert_times(config.retention, 86400, 300, 10, 60);
+	assert_times(config.rollups, 20, 10, 5, 60);
 	assert_int_equal(config.retention.after_midnight_s, 10800);
 	assert_int_equal(config.salts_keep_s, 86400);
 	assert_int_equal(config.visit_log_keep_days, 400);

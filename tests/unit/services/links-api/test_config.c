@@ -37,6 +37,7 @@ TEST_CASE(requires_only_stores_brokers_base_url_and_secret)
 	assert_int_equal(program_read(&config_program, &config, &problems), 0);
 	assert_string_equal(problems.data, "");
 	assert_int_equal(config.links_per_day, 1000);
+	assert_int_equal(config.outbox_low_priority_per_second, 2000);
 	assert_int_equal(config.anonymous_links_per_hour, 20);
 	assert_int_equal(config.login_failures, 10);
 	assert_int_equal(config.password_hash_cost, 12);

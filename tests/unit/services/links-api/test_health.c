@@ -61,9 +61,25 @@ TEST_CASE(names_what_is_late)
 	b = healthy();
 	b->outbox.oldest_us = 11 * CLOCK_US_PER_S;
 	assert_problem(b, "WaymarkOutboxStale");
-	b = healthy();
-	b->locks[0].locked_at_us = NOW_US - 61 * 60 * CLOCK_US_PER_S;
-	assert_problem(b, "WaymarkJanitorTaskLate");
+}
+
+TEST_CASE(names_a_task_that_has_not_begun_for_longer_than_its_time)
+{
+	static const struct {
+		const char *task;
+		int64_t hours;
+	} times[] = { { "waymark-expiry", 1 },     { "waymark-lists", 1 },
+		      { "waymark-partitions", 3 }, { "waymark-retention", 49 },
+		      { "waymark-rollups", 1 },    { "waymark-salts", 3 } };
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		for (int late_us = 0; late_us <= 1; late_us++) {
+			struct health_backlog *b = healthy();
+			snprintf(b->locks[0].name, sizeof(b->locks[0].name), "%s", times[i].task);
+			b->locks[0].locked_at_us =
+				NOW_US - times[i].hours * CLOCK_US_PER_HOUR - late_us;
+			assert_problem(b, late_us ? "WaymarkJanitorTaskLate" : NULL);
+		}
+	}
 }
 
 TEST_CASE(names_a_relay_whose_lock_has_expired_or_is_missing)

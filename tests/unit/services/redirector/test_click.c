@@ -66,14 +66,19 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void get(struct fixture *f, const char *target, const char *headers)
+static void send(struct fixture *f, const char *method, const char *target, const char *headers)
 {
 	char *request = NULL;
-	assert_true(asprintf(&request, "GET %s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", target,
+	assert_true(asprintf(&request, "%s %s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", method, target,
 	                     headers) > 0);
 	http_fixture_request(&f->server, request, &f->answer);
 	free(request);
 	assert_int_equal(f->answer.status, 200);
+}
+
+static void get(struct fixture *f, const char *target, const char *headers)
+{
+	send(f, "GET", target, headers);
 }
 
 /* Limits do not know the visitor, statistics do: curl beside a local stack. */
@@ -112,6 +117,40 @@ TEST_CASE(copies_the_headers_of_the_visitor)
 	assert_string_equal(f->event.query, "utm_source=x+y");
 	assert_true(f->event.prefetch);
 	assert_int_equal(f->event.method, REDIRECT_METHOD_GET);
+}
+
+TEST_CASE(names_the_method)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *name;
+		enum redirect_method method;
+	} methods[] = {
+		{ "GET", REDIRECT_METHOD_GET },         { "HEAD", REDIRECT_METHOD_HEAD },
+		{ "POST", REDIRECT_METHOD_POST },       { "PUT", REDIRECT_METHOD_PUT },
+		{ "PATCH", REDIRECT_METHOD_PATCH },     { "DELETE", REDIRECT_METHOD_DELETE },
+		{ "OPTIONS", REDIRECT_METHOD_OPTIONS }, { "PROPFIND", REDIRECT_METHOD_OTHER },
+		{ "get", REDIRECT_METHOD_OTHER },
+	};
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		send(f, methods[i].name, "/a", "");
+		assert_int_equal(f->event.method, methods[i].method);
+	}
+}
+
+TEST_CASE(takes_a_campaign_that_stands_behind_the_slug)
+{
+	struct fixture *f = *state;
+	get(f, "/a&utm_source=x&b=1", "");
+	assert_string_equal(f->event.query, "utm_source=x");
+	get(f, "/a.%3Futm_medium=m%20n", "");
+	assert_string_equal(f->event.query, "utm_medium=m+n");
+	get(f, "/a&amp;utm_source=x?fbclid=1", "");
+	assert_string_equal(f->event.query, "utm_source=x");
+	get(f, "/a&utm_source=x?utm_source=y", "");
+	assert_string_equal(f->event.query, "utm_source=y");
+	get(f, "/a/b&utm_source=x", "");
+	assert_string_equal(f->event.query, "");
 }
 
 TEST_CASE(leaves_missing_headers_empty)
