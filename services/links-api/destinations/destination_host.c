@@ -72,16 +72,11 @@ static int hex_value(char c)
 static bool unescape(const char *text, size_t len, char out[static DESTINATION_HOST_INPUT_MAX + 1])
 {
 	size_t n = 0;
-	for (size_t i = 0; i < len; i++, n++) {
-		out[n] = text[i];
-		if (text[i] != '%')
-			continue;
-		int high = i + 2 < len ? hex_value(text[i + 1]) : -1;
-		int low = i + 2 < len ? hex_value(text[i + 2]) : -1;
-		if (high < 0 || low < 0)
+	for (size_t at = 0; at < len; n++) {
+		int c = url_decode_next(text, len, &at);
+		if (c < 0)
 			return false;
-		out[n] = (char)(high << 4 | low);
-		i += 2;
+		out[n] = (char)c;
 	}
 	out[n] = '\0';
 	return utf8_is_valid(out, n);
