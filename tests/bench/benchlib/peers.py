@@ -71,7 +71,7 @@ global(workDirectory="%(folder)s")
 module(load="imfile")
 module(load="omkafka")
 template(name="line" type="string" string="%%msg%%")
-input(type="imfile" file="%(folder)s/access.log" tag="nginx" ruleset="ship" persistStateInterval="1000" persistStateAfterSubmission="on")
+input(type="imfile" file="%(folder)s/access.log" tag="nginx" ruleset="ship" persistStateInterval="1000")
 ruleset(name="ship") {
 	action(type="omkafka" broker="%(brokers)s" topic="%(topic)s" partitions.auto="on" template="line"
 		confParam=["compression.codec=lz4", "enable.idempotence=true"]
