@@ -284,27 +284,24 @@ static void respond_found(struct redirect *redirect, struct http_exchange *x, en
 	http_exchange_resume(x);
 }
 
-/* The slug that x names. Its path was read before. */
-static void read_slug(const struct http_exchange *x, struct slug_path *out)
+/* False: x is abandoned, and its memory is gone. Else the slug that it names. */
+static bool read_slug(struct http_exchange *x, struct slug_path *typed)
 {
-	bool is_slug = slug_of_path(http_exchange_path(x), out);
-	(void)is_slug;
+	bool is_slug = !http_exchange_is_abandoned(x) && slug_of_path(http_exchange_path(x), typed);
+	if (!is_slug)
+		http_exchange_resume(x);
+	return is_slug;
 }
 
 static void on_last_key_done(void *ctx, void *waiter, enum err found,
                              const struct link_entry *entry)
 {
-	struct redirect *redirect = ctx;
-	struct http_exchange *x = waiter;
 	struct slug_path typed;
-	if (http_exchange_is_abandoned(x)) {
-		http_exchange_resume(x);
+	if (!read_slug(waiter, &typed))
 		return;
-	}
-	read_slug(x, &typed);
 	if (found == OK && !link_answers_to(entry, typed.slug))
 		found = ERR_NOT_FOUND;
-	respond_found(redirect, x, found, entry);
+	respond_found(ctx, waiter, found, entry);
 }
 
 /* As on_last_key_done, after the first key could not be looked up. */
@@ -328,19 +325,15 @@ static void on_first_key_done(void *ctx, void *waiter, enum err found,
                               const struct link_entry *entry)
 {
 	struct redirect *redirect = ctx;
-	struct http_exchange *x = waiter;
 	struct slug_path typed;
-	if (http_exchange_is_abandoned(x)) {
-		http_exchange_resume(x);
+	if (!read_slug(waiter, &typed))
 		return;
-	}
-	read_slug(x, &typed);
 	if (!needs_last_key(redirect, &typed, found, entry)) {
-		respond_found(redirect, x, found, entry);
+		respond_found(redirect, waiter, found, entry);
 		return;
 	}
-	leave_loop(x);
-	look_up_last_key(redirect, x, &typed,
+	leave_loop(waiter);
+	look_up_last_key(redirect, waiter, &typed,
 	                 found == ERR_UNAVAILABLE ? on_last_resort_done : on_last_key_done);
 }
 

@@ -390,28 +390,24 @@ static void put(const struct place *place, const struct link_entry *entry, int64
 	shard->entries++;
 }
 
-static enum err copy_out(const struct place *place, bool answers, struct link_entry *out)
-{
-	if (answers) {
-		record_hit(place->link);
-		unpack(place->link, out);
-	}
-	pthread_mutex_unlock(&place->shard->lock);
-	return answers ? OK : ERR_NOT_FOUND;
-}
-
 enum err memory_cache_get(struct memory_cache *cache, const char *key, size_t key_len,
                           int64_t now_us, struct link_entry *out)
 {
 	struct place place = acquire(cache, key, key_len);
-	return copy_out(&place, place.link && is_usable(cache, place.link, now_us), out);
+	bool answers = place.link && is_usable(cache, place.link, now_us);
+	if (answers) {
+		record_hit(place.link);
+		unpack(place.link, out);
+	}
+	pthread_mutex_unlock(&place.shard->lock);
+	return answers ? OK : ERR_NOT_FOUND;
 }
 
+/* At this time all are young. */
 enum err memory_cache_get_stale(struct memory_cache *cache, const char *key, size_t key_len,
                                 struct link_entry *out)
 {
-	struct place place = acquire(cache, key, key_len);
-	return copy_out(&place, place.link && is_of_this_epoch(cache, place.link), out);
+	return memory_cache_get(cache, key, key_len, 0, out);
 }
 
 int64_t memory_cache_version(struct memory_cache *cache, const char *key, size_t key_len)
