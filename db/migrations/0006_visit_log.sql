@@ -56,29 +56,33 @@ CREATE TABLE visit_log_reach (
 );
 INSERT INTO visit_log_reach DEFAULT VALUES;
 
--- How far the consumer has counted each partition. It moves next_offset by compare-and-set in the
--- transaction that stores the batch. If no row is updated, another consumer owns the partition and
--- the batch is discarded.
+-- How far the consumer has counted each partition: event next_index of the record at next_offset is
+-- the next one. It moves both by compare-and-set in the transaction that stores the batch. If no row
+-- is updated, another consumer owns the partition and the batch is discarded. Both fit into one
+-- bigint of the consumer (services/analytics-consumer/storage/offsets.h).
 CREATE TABLE consumer_offsets (
     topic            text NOT NULL,
     partition        integer NOT NULL,
-    next_offset      bigint NOT NULL,
+    next_offset      bigint NOT NULL CHECK (next_offset BETWEEN 0 AND 9007199254740991),
+    next_index       integer NOT NULL DEFAULT 0 CHECK (next_index BETWEEN 0 AND 1023),
     -- The visits of all earlier events are certain to be in waymark.visits.v1. The next owner
-    -- publishes those from here to next_offset again. NULL reads as next_offset.
-    published_offset bigint CHECK (published_offset <= next_offset),
+    -- publishes those from here to the next event again. NULL reads as next_offset and next_index.
+    published_offset bigint,
+    published_index  integer NOT NULL DEFAULT 0,
     -- occurred_at of the newest event counted from this partition; the as_of of statistics.
     as_of            timestamptz,
     updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- The record before next_offset and its fingerprint. Another record at that offset means that
-    -- the topic was recreated. Valid only if record_offset = next_offset - 1, because next_offset may
-    -- be moved without it.
+    -- The record of the event before the next one, and its fingerprint. Another record at that offset
+    -- means that the topic was recreated. Valid only if record_offset is next_offset - 1, or
+    -- next_offset if next_index is not 0, because next_offset may be moved without it.
     record_offset    bigint,
     record_fingerprint     bigint,
     -- Since when the partition is halted until an operator decides, and why. It is not counted
     -- meanwhile.
     halted_at      timestamptz,
     halt_reason     text,
-    PRIMARY KEY (topic, partition)
+    PRIMARY KEY (topic, partition),
+    CHECK ((published_offset, published_index) <= (next_offset, next_index))
 );
 
 -- For operators: resumes a halted partition at next_offset resume_at, or at the oldest available
@@ -98,7 +102,8 @@ BEGIN
         RAISE EXCEPTION 'partition % of % is not halted', halted_partition, halted_topic;
     END IF;
     UPDATE consumer_offsets
-        SET next_offset = resume_at, published_offset = resume_at, record_offset = NULL, record_fingerprint = NULL,
+        SET next_offset = resume_at, next_index = 0, published_offset = resume_at, published_index = 0,
+            record_offset = NULL, record_fingerprint = NULL,
             halted_at = NULL, halt_reason = NULL, updated_at = clock_timestamp()
         WHERE topic = halted_topic AND partition = halted_partition;
     RETURN old_offset;

@@ -1,6 +1,6 @@
 /*
  * RedirectEvent (proto/waymark/v1/redirect_event.proto): one answered redirect, written by the
- * redirector and read by the analytics-consumer. Topic waymark.redirects.v1, key = slug. Pure.
+ * redirector and read by the analytics-consumer, in a RedirectBatch (redirect_batch.h). Pure.
  */
 #ifndef WAYMARK_LIB_CLICKS_REDIRECT_EVENT_H
 #define WAYMARK_LIB_CLICKS_REDIRECT_EVENT_H
@@ -12,13 +12,9 @@
 #include "lib/base/digest.h"
 #include "lib/base/entropy.h"
 #include "lib/base/err.h"
-#include "lib/base/strbuf.h"
+#include "lib/base/trace_context.h"
 #include "lib/links/slug.h"
 
-#define REDIRECT_EVENT_TOPIC "waymark.redirects.v1"
-#define REDIRECT_EVENT_DEAD_LETTER_TOPIC "waymark.redirects.dlq.v1"
-#define REDIRECT_EVENT_TYPE "waymark.redirect.v1"
-#define REDIRECT_EVENT_SCHEMA "urn:waymark:proto:waymark.v1.RedirectEvent"
 #define REDIRECT_EVENT_BYTES_MAX 4096
 #define REDIRECT_EVENT_REASON_SIZE 96
 
@@ -45,8 +41,6 @@ enum redirect_method {
 /* Holds no pointers, so it can be copied. Texts are valid UTF-8 without NUL; "" = absent. */
 struct redirect_event {
 	uint8_t event_id[ENTROPY_UUID_SIZE];
-	uint8_t instance[ENTROPY_UUID_SIZE];
-	uint64_t sequence;
 	int64_t occurred_at_us;
 	int64_t link_id;
 	int64_t link_version;
@@ -65,9 +59,15 @@ struct redirect_event {
 	char query[REDIRECT_EVENT_QUERY_MAX + 1];
 	char region[REDIRECT_EVENT_REGION_MAX + 1];
 	char destination_host[REDIRECT_EVENT_DESTINATION_HOST_MAX + 1];
+	char traceparent[TRACE_CONTEXT_SIZE];
 };
 
-void redirect_event_encode(const struct redirect_event *event, struct strbuf *out);
+/* Where an encoded event has its event_id, which may be known later than the rest. */
+#define REDIRECT_EVENT_ID_AT 2
+
+/* Returns the length. Every event fits. */
+size_t redirect_event_encode(const struct redirect_event *event,
+                             uint8_t out[static REDIRECT_EVENT_BYTES_MAX]);
 
 /*
  * ERR_INVALID: the bytes are not a RedirectEvent, or one that violates the .proto (lengths, ranges,

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "lib/clicks/redirect_event.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/postgres/sql_column.h"
 
 #define COLUMNS                                                                                    \
@@ -122,7 +122,7 @@ enum err statistics_store_as_of(struct pg_conn *conn, int64_t *as_of_us)
 {
 	struct pg_result *rows = NULL;
 	struct pg_params params = { 0 };
-	pg_params_text(&params, REDIRECT_EVENT_TOPIC);
+	pg_params_text(&params, REDIRECT_BATCH_TOPIC);
 	enum err err =
 		pg_conn_query(conn,
 	                      "SELECT CASE WHEN bool_and(as_of IS NOT NULL) THEN min(as_of) END "

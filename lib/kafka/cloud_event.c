@@ -12,17 +12,16 @@ void cloud_event_headers(struct cloud_event *event,
 	entropy_uuid_format(event_id, event->id);
 	timestamp_format_us(time_us, event->time);
 	const struct kafka_header headers[] = {
-		{ "ce_specversion", "1.0" },
-		{ "ce_id", event->id },
-		{ "ce_type", type },
-		{ "ce_source", source },
-		{ "ce_time", event->time },
-		{ "ce_subject", subject },
-		{ "content-type", CLOUD_EVENT_PROTOBUF },
+		{ "ce_specversion", "1.0" }, { "ce_id", event->id },
+		{ "ce_type", type },         { "ce_source", source },
+		{ "ce_time", event->time },  { "content-type", CLOUD_EVENT_PROTOBUF },
 	};
-	static_assert(sizeof(headers) < sizeof(record->headers), "the headers fit");
+	static_assert(ARRAY_SIZE(headers) + 2 <= KAFKA_HEADERS_MAX, "the headers fit");
 	memcpy(record->headers, headers, sizeof(headers));
 	record->header_count = ARRAY_SIZE(headers);
+	if (subject)
+		record->headers[record->header_count++] =
+			(struct kafka_header){ "ce_subject", subject };
 	if (record->value)
 		record->headers[record->header_count++] =
 			(struct kafka_header){ "ce_dataschema", schema };

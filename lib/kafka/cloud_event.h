@@ -1,7 +1,7 @@
 /*
  * Pure. The headers of a record as a CloudEvent (CloudEvents 1.0, Kafka protocol binding, binary
- * mode): ce_specversion, ce_id, ce_type, ce_source, ce_time, ce_subject, content-type:
- * application/protobuf, and ce_dataschema if the record has a value.
+ * mode): ce_specversion, ce_id, ce_type, ce_source, ce_time, content-type: application/protobuf,
+ * ce_subject if there is one, and ce_dataschema if the record has a value.
  */
 #ifndef WAYMARK_LIB_KAFKA_CLOUD_EVENT_H
 #define WAYMARK_LIB_KAFKA_CLOUD_EVENT_H
@@ -22,8 +22,8 @@ struct cloud_event {
 
 /*
  * type: "waymark.redirect.v1"; schema: the URI of the value's protobuf message, not sent without a
- * value; source: "/waymark/redirector"; subject: the slug, borrowed. Needs record->value and fills
- * record->headers.
+ * value; source: "/waymark/redirector"; subject: the slug, borrowed, or NULL. Needs record->value
+ * and fills record->headers.
  */
 void cloud_event_headers(struct cloud_event *event,
                          const uint8_t event_id[static ENTROPY_UUID_SIZE], int64_t time_us,

@@ -193,23 +193,32 @@ rd_kafka_t *kafka_client_open(struct kafka_client *client, rd_kafka_type_t type,
 	return rk;
 }
 
-enum err kafka_client_count_partitions(struct kafka_client *client, rd_kafka_t *rk,
-                                       rd_kafka_topic_t *topic, int64_t timeout_ms, int32_t *count)
+static rd_kafka_resp_err_t count_partitions(const struct rd_kafka_metadata *metadata,
+                                            int32_t *count)
+{
+	if (metadata->topic_cnt != 1)
+		return RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	const struct rd_kafka_metadata_topic *topic = &metadata->topics[0];
+	if (topic->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return topic->err;
+	if (topic->partition_cnt == 0)
+		return RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	*count = topic->partition_cnt;
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+rd_kafka_resp_err_t kafka_client_count_partitions(struct kafka_client *client, rd_kafka_t *rk,
+                                                  rd_kafka_topic_t *topic, int64_t timeout_ms,
+                                                  int32_t *count)
 {
 	const struct rd_kafka_metadata *metadata = NULL;
-	if (rd_kafka_metadata(rk, 0, topic, &metadata, (int)timeout_ms) !=
-	    RD_KAFKA_RESP_ERR_NO_ERROR)
-		return ERR_UNAVAILABLE;
-	bool known = metadata->topic_cnt == 1 &&
-	             metadata->topics[0].err == RD_KAFKA_RESP_ERR_NO_ERROR &&
-	             metadata->topics[0].partition_cnt > 0;
-	if (known)
-		*count = metadata->topics[0].partition_cnt;
-	else if (metadata->topic_cnt == 1)
-		(void)kafka_client_is_unauthorized(client, metadata->topics[0].err,
-		                                   rd_kafka_topic_name(topic));
+	rd_kafka_resp_err_t code = rd_kafka_metadata(rk, 0, topic, &metadata, (int)timeout_ms);
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return code;
+	code = count_partitions(metadata, count);
+	(void)kafka_client_is_unauthorized(client, code, rd_kafka_topic_name(topic));
 	rd_kafka_metadata_destroy(metadata);
-	return known ? OK : ERR_UNAVAILABLE;
+	return code;
 }
 
 enum err kafka_client_query_offsets(rd_kafka_t *rk, const char *topic, int32_t count,

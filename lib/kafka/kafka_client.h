@@ -59,12 +59,12 @@ void kafka_client_set_reachable(struct kafka_client *client);
 bool kafka_client_is_unauthorized(struct kafka_client *client, int code, const char *resource);
 
 /*
- * Queries the number of partitions of a topic; waits at most timeout_ms. ERR_UNAVAILABLE: no broker
- * responded, or the topic does not exist yet.
+ * Queries the number of partitions of a topic; waits at most timeout_ms. Returns librdkafka's code:
+ * count is set only with NO_ERROR.
  */
-enum err kafka_client_count_partitions(struct kafka_client *client, rd_kafka_t *rk,
-                                       rd_kafka_topic_t *topic, int64_t timeout_ms,
-                                       int32_t *count) MUST_CHECK;
+rd_kafka_resp_err_t kafka_client_count_partitions(struct kafka_client *client, rd_kafka_t *rk,
+                                                  rd_kafka_topic_t *topic, int64_t timeout_ms,
+                                                  int32_t *count) MUST_CHECK;
 
 /*
  * Queries offsets of the partitions 0 to count - 1. wanted: RD_KAFKA_OFFSET_END, after the last

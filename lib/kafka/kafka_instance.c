@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "lib/base/array.h"
+#include "lib/base/clock.h"
 
 #define PURGE_WAIT_MS 1000
 /* Room for what a restart sends again on top of the producer's own ceilings. */
@@ -112,6 +113,29 @@ size_t kafka_instance_larger_batch(const struct kafka_instance *instance)
 	       bytes / BATCH_DIVISOR >= BATCH_BYTES_MIN)
 		bytes /= BATCH_DIVISOR;
 	return bytes;
+}
+
+enum err kafka_instance_query_ends(const struct kafka_instance *instance,
+                                   struct kafka_client *client, const char *topic,
+                                   int64_t timeout_ms, int64_t *ends, int32_t max,
+                                   int32_t *partitions)
+{
+	int64_t until_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
+	int32_t count = 0;
+	enum err err = ERR_UNAVAILABLE;
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(instance->rk, topic, NULL);
+	if (handle && kafka_client_count_partitions(client, instance->rk, handle, timeout_ms,
+	                                            &count) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		err = count > max ? ERR_LIMIT : OK;
+	int64_t left_ms = (until_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
+	if (err == OK)
+		err = kafka_client_query_offsets(instance->rk, topic, count, RD_KAFKA_OFFSET_END,
+		                                 left_ms > 1 ? left_ms : 1, ends);
+	if (handle)
+		rd_kafka_topic_destroy(handle);
+	if (err == OK)
+		*partitions = count;
+	return err;
 }
 
 void kafka_instance_purge(const struct kafka_instance *instance)

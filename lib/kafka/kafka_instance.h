@@ -52,6 +52,12 @@ bool kafka_instance_sends_alone(const struct kafka_instance *instance,
 size_t kafka_instance_smaller_batch(const struct kafka_instance *instance);
 size_t kafka_instance_larger_batch(const struct kafka_instance *instance);
 
+/* See kafka_producer_query_ends. */
+enum err kafka_instance_query_ends(const struct kafka_instance *instance,
+                                   struct kafka_client *client, const char *topic,
+                                   int64_t timeout_ms, int64_t *ends, int32_t max,
+                                   int32_t *partitions) MUST_CHECK;
+
 /* Makes librdkafka report every entry, so that all of them return to their owner. */
 void kafka_instance_purge(const struct kafka_instance *instance);
 

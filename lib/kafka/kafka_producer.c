@@ -25,12 +25,16 @@
 
 #define POLL_MS 100
 #define RESEND_POLL_MS 1
-#define NO_LINGER_POLL_MS 2
 #define RESTART_PAUSE_MS 500
 #define UNAUTHORIZED_PAUSE_US (5 * CLOCK_US_PER_S)
 #define RESEND_BATCH 1000
 /* How long batches stay small after the brokers have found one too large. */
 #define LARGER_BATCH_US (60 * CLOCK_US_PER_S)
+/* How often the number of partitions is queried: while it is not known, and later. */
+#define UNKNOWN_PARTITIONS_US (1 * CLOCK_US_PER_S)
+#define KNOWN_PARTITIONS_US (10 * CLOCK_US_PER_S)
+/* No report runs meanwhile. */
+#define PARTITIONS_TIMEOUT_MS 500
 
 struct kafka_producer {
 	/* First: it is librdkafka's opaque. */
@@ -41,7 +45,10 @@ struct kafka_producer {
 	/* Outside the mutex, so that reports do not wait for senders. */
 	_Atomic size_t queued;
 	_Atomic size_t queued_bytes;
-	_Atomic bool has_ended_linger;
+	/* Of topics[0]. 0: not known. */
+	_Atomic int32_t partitions;
+	/* The thread's; steady. */
+	int64_t count_partitions_us;
 	/* Protects everything below. */
 	pthread_mutex_t mutex;
 	pthread_cond_t queue_empty;
@@ -77,13 +84,15 @@ static void mark_broken(struct kafka_producer *p)
 
 /*
  * With the mutex held. A missing right does not return at once, and each new instance logs in
- * again: so waits longer.
+ * again: so waits longer. A topic that was created again may have fewer partitions.
  */
-static void delay_if_unauthorized(struct kafka_producer *p, rd_kafka_resp_err_t code,
-                                  const char *topic)
+static void prepare_next_try(struct kafka_producer *p, struct kafka_queue_entry *entry,
+                             rd_kafka_resp_err_t code)
 {
-	if (kafka_client_is_unauthorized(&p->client, code, topic))
+	if (kafka_client_is_unauthorized(&p->client, code, entry->record.topic))
 		p->restart_after_us = clock_steady_us(clock_system()) + UNAUTHORIZED_PAUSE_US;
+	if (code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION)
+		entry->record.has_partition = false;
 }
 
 static void on_fatal(struct kafka_client *client)
@@ -199,7 +208,7 @@ static void on_delivery_report(rd_kafka_t *rk, const rd_kafka_message_t *message
 		return;
 	}
 	pthread_mutex_lock(&p->mutex);
-	delay_if_unauthorized(p, message->err, entry->record.topic);
+	prepare_next_try(p, entry, message->err);
 	bool has_failed = is_final(p, entry, message->err);
 	if (!has_failed) {
 		if (!is_purged(message->err))
@@ -223,7 +232,7 @@ static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_queue_
 {
 	rd_kafka_resp_err_t code = kafka_instance_produce(&p->instance, entry);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-		delay_if_unauthorized(p, code, entry->record.topic);
+		prepare_next_try(p, entry, code);
 	return code;
 }
 
@@ -310,14 +319,22 @@ static void give_thread_a_cache(void)
 	free(block);
 }
 
-/* rd_kafka_flush sends at once what lingers, and returns at once if nothing is queued. */
-static void run_reports(struct kafka_producer *p, int wait_ms)
+/* Without the mutex, because only this thread replaces the instance. */
+static void count_partitions(struct kafka_producer *p)
 {
-	if (atomic_load(&p->has_ended_linger)) {
-		rd_kafka_flush(p->instance.rk, wait_ms);
-		wait_ms = NO_LINGER_POLL_MS;
-	}
-	rd_kafka_poll(p->instance.rk, wait_ms);
+	int32_t count = atomic_load(&p->partitions);
+	if (!p->config.counts_partitions ||
+	    clock_steady_us(clock_system()) < p->count_partitions_us)
+		return;
+	rd_kafka_resp_err_t code = kafka_client_count_partitions(
+		&p->client, p->instance.rk, p->instance.topics[0], PARTITIONS_TIMEOUT_MS, &count);
+	if (count == 0)
+		log_limited_warning(p->client.log, "kafka_partitions_unknown",
+		                    LOG_TEXT("topic", p->config.topics[0]),
+		                    LOG_TEXT("message", rd_kafka_err2str(code)));
+	atomic_store(&p->partitions, count);
+	p->count_partitions_us = clock_steady_us(clock_system()) +
+	                         (count > 0 ? KNOWN_PARTITIONS_US : UNKNOWN_PARTITIONS_US);
 }
 
 static void *run_producer(void *arg)
@@ -336,7 +353,8 @@ static void *run_producer(void *arg)
 		drop_all(p, &failed);
 		if (is_due)
 			restart_instance(p);
-		run_reports(p, wait_ms);
+		count_partitions(p);
+		rd_kafka_poll(p->instance.rk, wait_ms);
 		pthread_mutex_lock(&p->mutex);
 	}
 	pthread_mutex_unlock(&p->mutex);
@@ -427,35 +445,21 @@ enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record
 enum err kafka_producer_query_ends(struct kafka_producer *p, const char *topic, int64_t timeout_ms,
                                    int64_t *ends, int32_t max, int32_t *partitions)
 {
-	int64_t until_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
-	int32_t count = 0;
-	pthread_mutex_lock(&p->mutex); /* rk must not be replaced meanwhile */
-	rd_kafka_topic_t *handle = rd_kafka_topic_new(p->instance.rk, topic, NULL);
-	enum err err = handle ? kafka_client_count_partitions(&p->client, p->instance.rk, handle,
-	                                                      timeout_ms, &count)
-	                      : ERR_INVALID;
-	if (err == OK && count > max)
-		err = ERR_LIMIT;
-	int64_t left_ms = (until_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
-	if (err == OK)
-		err = kafka_client_query_offsets(p->instance.rk, topic, count, RD_KAFKA_OFFSET_END,
-		                                 left_ms > 1 ? left_ms : 1, ends);
-	if (handle)
-		rd_kafka_topic_destroy(handle);
+	pthread_mutex_lock(&p->mutex); /* the instance must not be replaced meanwhile */
+	enum err err = kafka_instance_query_ends(&p->instance, &p->client, topic, timeout_ms, ends,
+	                                         max, partitions);
 	pthread_mutex_unlock(&p->mutex);
-	if (err == OK)
-		*partitions = count;
 	return err;
+}
+
+int32_t kafka_producer_partitions(const struct kafka_producer *p)
+{
+	return atomic_load(&p->partitions);
 }
 
 size_t kafka_producer_queued(const struct kafka_producer *p)
 {
 	return atomic_load(&p->queued);
-}
-
-void kafka_producer_end_linger(struct kafka_producer *p)
-{
-	atomic_store(&p->has_ended_linger, true);
 }
 
 enum err kafka_producer_flush(struct kafka_producer *p, int64_t timeout_ms)

@@ -46,7 +46,7 @@ struct kafka_record {
 	bool value_is_borrowed;
 	struct kafka_header headers[KAFKA_HEADERS_MAX];
 	size_t header_count;
-	/* False: the key determines it. */
+	/* False: the key determines it. Of a partition that does not exist: any. */
 	bool has_partition;
 	int32_t partition;
 	/* Passed to delivered. */
@@ -72,6 +72,8 @@ struct kafka_producer_config {
 	 * record to any other topic waits up to a second for that.
 	 */
 	const char *topics[KAFKA_PRODUCER_TOPICS_MAX];
+	/* Queries the number of partitions of topics[0] every 10 s. */
+	bool counts_partitions;
 	/* Ceiling of records accepted but not acked. */
 	size_t queue_max;
 	size_t queue_bytes_max;
@@ -108,14 +110,11 @@ enum err kafka_producer_send(struct kafka_producer *p,
 enum err kafka_producer_query_ends(struct kafka_producer *p, const char *topic, int64_t timeout_ms,
                                    int64_t *ends, int32_t max, int32_t *partitions) MUST_CHECK;
 
+/* Of config.topics[0]. 0: not known yet, which is logged. */
+int32_t kafka_producer_partitions(const struct kafka_producer *p);
+
 /* Records accepted and neither acked nor dropped. */
 size_t kafka_producer_queued(const struct kafka_producer *p);
-
-/*
- * From now on records no longer wait linger_ms for others of their batch. For a process that ends:
- * what it sends may be its last.
- */
-void kafka_producer_end_linger(struct kafka_producer *p);
 
 /* Waits until the queue is empty. ERR_UNAVAILABLE: it was not within timeout_ms. */
 enum err kafka_producer_flush(struct kafka_producer *p, int64_t timeout_ms) MUST_CHECK;

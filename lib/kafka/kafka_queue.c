@@ -10,8 +10,6 @@ static size_t block_size(const struct kafka_record *record,
                          size_t header_lens[static KAFKA_HEADERS_MAX])
 {
 	size_t size = strlen(record->topic) + 1 + record->key_len;
-	if (!record->value_is_borrowed)
-		size += record->value_len;
 	for (size_t i = 0; i < record->header_count; i++) {
 		header_lens[i] = strlen(record->headers[i].value);
 		size += header_lens[i] + 1;
@@ -33,9 +31,10 @@ struct kafka_queue_entry *kafka_queue_entry_new(const struct kafka_record *recor
 {
 	size_t header_lens[KAFKA_HEADERS_MAX];
 	size_t size = block_size(record, header_lens);
-	struct kafka_queue_entry *entry = mem_resize(NULL, 1, sizeof(*entry) + size);
+	size_t value_len = record->value_is_borrowed ? 0 : record->value_len;
+	struct kafka_queue_entry *entry = mem_resize(NULL, 1, sizeof(*entry) + size + value_len);
 	char *at = entry->block;
-	*entry = (struct kafka_queue_entry){ .bytes = sizeof(*entry) + size,
+	*entry = (struct kafka_queue_entry){ .bytes = sizeof(*entry) + size + record->value_len,
 		                             .result = ERR_UNAVAILABLE,
 		                             .record = *record };
 	entry->record.topic = put(&at, record->topic, strlen(record->topic) + 1);

@@ -31,7 +31,7 @@ struct kafka_queue {
 	struct kafka_queue_entry *first;
 };
 
-/* Copies record, except a borrowed value. Release with free(). */
+/* Copies record, except a borrowed value, whose bytes count as well. Release with free(). */
 struct kafka_queue_entry *kafka_queue_entry_new(const struct kafka_record *record);
 
 void kafka_queue_append(struct kafka_queue *list, struct kafka_queue_entry *entry);

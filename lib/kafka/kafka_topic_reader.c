@@ -158,11 +158,12 @@ static void refresh_partitions(struct kafka_topic_reader *reader, int topic)
 	if (now_us < t->refresh_us)
 		return;
 	int32_t count = 0;
-	enum err err = kafka_client_count_partitions(&reader->client, reader->rk, t->handle,
-	                                             METADATA_TIMEOUT_MS, &count);
-	int64_t pause_ms = err == OK || t->partitions > 0 ? REFRESH_MS : REFRESH_RETRY_MS;
+	bool is_known = kafka_client_count_partitions(&reader->client, reader->rk, t->handle,
+	                                              METADATA_TIMEOUT_MS,
+	                                              &count) == RD_KAFKA_RESP_ERR_NO_ERROR;
+	int64_t pause_ms = is_known || t->partitions > 0 ? REFRESH_MS : REFRESH_RETRY_MS;
 	t->refresh_us = now_us + pause_ms * CLOCK_US_PER_MS;
-	if (err != OK || count <= t->partitions)
+	if (count <= t->partitions)
 		return;
 	bool is_first_look = !t->has_found;
 	while (t->partitions < count && start_found(reader, topic, t->partitions, is_first_look))

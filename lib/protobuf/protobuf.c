@@ -9,7 +9,7 @@
 #define NUMBER_MAX 0x1fffffff
 
 /* Copies of the positions stay in registers, because bytes may alias anything. */
-static bool read_varint(struct protobuf_wire *wire, uint64_t *out)
+bool protobuf_next_varint(struct protobuf_wire *wire, uint64_t *out)
 {
 	const uint8_t *at = wire->at;
 	const uint8_t *end = wire->end;
@@ -39,13 +39,13 @@ static bool read_value(struct protobuf_wire *wire, struct protobuf_field *out)
 	uint64_t len;
 	switch (out->type) {
 	case PROTOBUF_VARINT:
-		return read_varint(wire, &out->value);
+		return protobuf_next_varint(wire, &out->value);
 	case PROTOBUF_64:
 		return skip(wire, 8);
 	case PROTOBUF_32:
 		return skip(wire, 4);
 	case PROTOBUF_LENGTH:
-		if (!read_varint(wire, &len))
+		if (!protobuf_next_varint(wire, &len))
 			return false;
 		out->bytes = (const char *)wire->at;
 		out->len = (size_t)len;
@@ -59,14 +59,14 @@ enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out)
 	uint64_t tag;
 	if (wire->at == wire->end)
 		return ERR_NOT_FOUND;
-	if (!read_varint(wire, &tag) || tag >> 3 == 0 || tag >> 3 > NUMBER_MAX)
+	if (!protobuf_next_varint(wire, &tag) || tag >> 3 == 0 || tag >> 3 > NUMBER_MAX)
 		return ERR_INVALID;
 	*out = (struct protobuf_field){ .number = (uint32_t)(tag >> 3),
 		                        .type = (enum protobuf_wire_type)(tag & 7) };
 	return read_value(wire, out) ? OK : ERR_INVALID;
 }
 
-static uint8_t *put_varint(uint8_t *at, uint64_t value)
+uint8_t *protobuf_put_varint(uint8_t *at, uint64_t value)
 {
 	for (; value >= 0x80; value >>= 7)
 		*at++ = (uint8_t)(value | 0x80);
@@ -78,16 +78,21 @@ uint8_t *protobuf_put_number(uint8_t *at, uint32_t field, uint64_t value)
 {
 	if (value == 0)
 		return at;
-	at = put_varint(at, field << 3 | PROTOBUF_VARINT);
-	return put_varint(at, value);
+	at = protobuf_put_varint(at, field << 3 | PROTOBUF_VARINT);
+	return protobuf_put_varint(at, value);
+}
+
+uint8_t *protobuf_put_length(uint8_t *at, uint32_t field, size_t len)
+{
+	at = protobuf_put_varint(at, field << 3 | PROTOBUF_LENGTH);
+	return protobuf_put_varint(at, len);
 }
 
 uint8_t *protobuf_put_bytes(uint8_t *at, uint32_t field, const void *bytes, size_t len)
 {
 	if (len == 0)
 		return at;
-	at = put_varint(at, field << 3 | PROTOBUF_LENGTH);
-	at = put_varint(at, len);
+	at = protobuf_put_length(at, field, len);
 	memcpy(at, bytes, len);
 	return at + len;
 }

@@ -52,6 +52,8 @@ struct protobuf_field {
 
 /* Reads the next field. ERR_NOT_FOUND: no field is left. ERR_INVALID: malformed. */
 enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out) MUST_CHECK;
+/* Reads the next number of a packed field. False: none is left, or it is malformed. */
+bool protobuf_next_varint(struct protobuf_wire *wire, uint64_t *out);
 
 /* The tag of a field, and a number or a length. */
 #define PROTOBUF_HEAD_BYTES_MAX 15
@@ -62,6 +64,10 @@ enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out) M
  */
 uint8_t *protobuf_put_number(uint8_t *at, uint32_t field, uint64_t value);
 uint8_t *protobuf_put_bytes(uint8_t *at, uint32_t field, const void *bytes, size_t len);
+/* The tag and the length of a field whose len bytes the caller writes itself. */
+uint8_t *protobuf_put_length(uint8_t *at, uint32_t field, size_t len);
+/* A number of a packed field. */
+uint8_t *protobuf_put_varint(uint8_t *at, uint64_t value);
 
 /* Copies an unpacked string. False: it does not fit; nothing is written. */
 bool protobuf_copy_text(const char *text, char *out, size_t size);

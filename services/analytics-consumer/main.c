@@ -1,7 +1,7 @@
 #include "lib/base/array.h"
 #include "lib/base/metrics.h"
 #include "lib/base/shutdown.h"
-#include "lib/clicks/redirect_event.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/clicks/visit_event.h"
 #include "lib/http/ops_server.h"
 #include "lib/kafka/kafka_lag.h"
@@ -40,8 +40,8 @@ static enum err start_workers(const struct service *s, struct workers **out)
 {
 	const struct ingest_config ingest = { .kafka = &s->config.kafka,
 		                              .group = s->config.consumer_group,
-		                              .topic = REDIRECT_EVENT_TOPIC,
-		                              .dead_letter_topic = REDIRECT_EVENT_DEAD_LETTER_TOPIC,
+		                              .topic = REDIRECT_BATCH_TOPIC,
+		                              .dead_letter_topic = REDIRECT_BATCH_DEAD_LETTER_TOPIC,
 		                              .visits_topic = VISIT_EVENT_TOPIC,
 		                              .session_timeout_ms = s->config.session_timeout_ms,
 		                              .batch_events = (size_t)s->config.batch_events,
@@ -76,16 +76,25 @@ static enum err start_purge_consumer(const struct service *s, struct purge_consu
 	return purge_consumer_start(&config, out);
 }
 
+/* A record that is no batch is one dead letter. */
+static size_t count_clicks(const void *value, size_t len)
+{
+	struct redirect_batch batch;
+	char reason[REDIRECT_EVENT_REASON_SIZE];
+	return redirect_batch_open(value, len, &batch, reason) == OK ? batch.count : 1;
+}
+
 static enum err start_lag(const struct service *s, struct kafka_lag **out)
 {
 	const struct kafka_lag_config config = {
 		.kafka = &s->config.kafka,
 		.group = s->config.consumer_group,
-		.topic = REDIRECT_EVENT_TOPIC,
+		.topic = REDIRECT_BATCH_TOPIC,
+		.count = count_clicks,
 		.gauge = metrics_gauge(
 			s->metrics, "waymark_consumer_lag",
-			"Records of waymark.redirects.v1 that no consumer has counted yet; "
-			"every consumer reports the whole topic",
+			"Clicks in waymark.redirects.v1 that no consumer has counted yet, "
+			"estimated; every consumer reports the whole topic",
 			NULL),
 		.log = s->log,
 	};

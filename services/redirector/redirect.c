@@ -123,7 +123,9 @@ static void record_event(struct redirect *redirect, struct http_exchange *x,
 	int64_t latency_us =
 		clock_steady_us(redirect->config.clock) - http_exchange_arrived_steady_us(x);
 	event.latency_us = latency_us > UINT32_MAX ? UINT32_MAX : (uint32_t)latency_us;
-	event_shipper_append(redirect->config.events, &event, http_exchange_traceparent(x));
+	const char *traceparent = http_exchange_traceparent(x);
+	memcpy(event.traceparent, traceparent, strlen(traceparent) + 1);
+	event_shipper_append(redirect->config.events, &event);
 }
 
 static enum http_progress send_redirect(struct redirect *redirect, struct http_exchange *x,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/http/ops_server.h"
 #include "lib/redis/redis_pipeline.h"
 #include "services/redirector/feed/link_feed.h"
@@ -182,6 +183,7 @@ static enum err create_events(struct redirector *r)
 	return event_shipper_new(
 		&(struct event_shipper_config){
 			.kafka = &r->kafka,
+			.topic = REDIRECT_BATCH_TOPIC,
 			.journal_dir = r->config->journal_dir,
 			.bytes_max = (size_t)r->config->journal_max_bytes,
 			.fsync_ms = r->config->journal_fsync_ms,

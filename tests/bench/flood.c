@@ -1,6 +1,7 @@
 /*
  * Sends clicks to Kafka as fast as possible, for tests/bench/run ingest: bench_flood BROKERS COUNT
- * LINKS SEED [random].
+ * LINKS SEED [RATE [random]]. They are packed into records as by a redirector that answers RATE
+ * clicks a second, 20,000 if it is left out.
  *
  * The clicks resemble the last hour of real ones, in the order of time. Links follow Zipf's law.
  * Half a million visitors each have a fixed network, language and one of about 300 user agents; one
@@ -15,14 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
-#include "lib/clicks/redirect_event.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/kafka/cloud_event.h"
 #include "lib/kafka/kafka_producer.h"
+#include "services/redirector/events/event_packer.h"
 
 #define VISITORS 500000
 #define REGULARS 50
@@ -31,6 +34,12 @@
 #define LINKS_MAX 10000000
 #define SPAN_US CLOCK_US_PER_HOUR
 #define FLUSH_MS 60000
+#define RATE 20000
+#define RATE_MAX 10000000
+/* Of a redirector's journal. */
+#define SHARDS 4
+#define PARTITIONS_PAUSE_US 100000
+#define PARTITIONS_TRIES 600
 #define QUEUE_FULL_PAUSE_US 500
 
 /* Cumulative shares by rank. */
@@ -46,8 +55,11 @@ struct flood {
 	struct zipf referrers;
 	uint32_t *networks;
 	struct entropy_pool ids;
-	struct strbuf encoded;
 	struct kafka_producer *producer;
+	struct event_packer *packer;
+	/* Of the events of each shard. */
+	uint64_t sequences[SHARDS];
+	bool has_failed;
 };
 
 /* The version goes between the two. */
@@ -188,8 +200,7 @@ static void fill_random_values(struct flood *f, struct redirect_event *click)
 	         "utm_source=%llx&utm_medium=%llx&utm_campaign=%llx", one, two, one ^ two);
 }
 
-static void fill_click(struct flood *f, int64_t at_us, uint64_t sequence,
-                       struct redirect_event *click)
+static void fill_click(struct flood *f, int64_t at_us, struct redirect_event *click)
 {
 	size_t link = zipf_rank(&f->links, draw(f));
 	*click = (struct redirect_event){ .occurred_at_us = at_us,
@@ -197,10 +208,8 @@ static void fill_click(struct flood *f, int64_t at_us, uint64_t sequence,
 		                          .link_version = 1,
 		                          .status = 302,
 		                          .latency_us = 40 + (uint32_t)(draw(f) % 200),
-		                          .method = REDIRECT_METHOD_GET,
-		                          .sequence = sequence };
+		                          .method = REDIRECT_METHOD_GET };
 	entropy_pool_uuid7(&f->ids, at_us, click->event_id);
-	click->instance[0] = 1;
 	snprintf(click->slug, sizeof(click->slug), "b%06zx", link);
 	snprintf(click->host, sizeof(click->host), "go.example.com");
 	uint64_t visitor = draw(f) % VISITORS;
@@ -213,41 +222,75 @@ static void fill_click(struct flood *f, int64_t at_us, uint64_t sequence,
 		fill_source(f, link, click);
 }
 
-static bool send(struct flood *f, const struct redirect_event *click)
+static void send(void *ctx, struct event_batch *batch)
 {
+	struct flood *f = ctx;
 	struct cloud_event event;
-	strbuf_reset(&f->encoded);
-	redirect_event_encode(click, &f->encoded);
-	struct kafka_record record = { .topic = REDIRECT_EVENT_TOPIC,
-		                       .key = click->slug,
-		                       .key_len = strlen(click->slug),
-		                       .value = f->encoded.data,
-		                       .value_len = f->encoded.len };
-	cloud_event_headers(&event, click->event_id, click->occurred_at_us, REDIRECT_EVENT_TYPE,
-	                    REDIRECT_EVENT_SCHEMA, "/waymark/redirector", click->slug, &record);
+	struct kafka_record record = { .topic = REDIRECT_BATCH_TOPIC,
+		                       .has_partition = true,
+		                       .partition = batch->partition,
+		                       .value = batch->value,
+		                       .value_len = batch->len };
+	cloud_event_headers(&event, batch->id, clock_now_us(clock_system()), REDIRECT_BATCH_TYPE,
+	                    REDIRECT_BATCH_SCHEMA, "/waymark/redirector", NULL, &record);
 	const struct timespec pause = { .tv_nsec = QUEUE_FULL_PAUSE_US * 1000 };
 	enum err err = kafka_producer_send(f->producer, &record);
 	for (; err == ERR_LIMIT; err = kafka_producer_send(f->producer, &record))
 		nanosleep(&pause, NULL);
-	return err == OK;
+	f->has_failed = f->has_failed || err != OK;
+	event_packer_free_batch(batch);
 }
 
-static bool run(struct flood *f, int64_t count)
+/* As the redirector's shipper does. */
+static void pack(struct flood *f, const struct redirect_event *click, int64_t now_us)
+{
+	static const uint8_t instances[SHARDS][ENTROPY_UUID_SIZE] = { { 1 }, { 2 }, { 3 }, { 4 } };
+	uint8_t bytes[REDIRECT_EVENT_BYTES_MAX];
+	uint64_t slug_hash = XXH3_64bits(click->slug, strlen(click->slug));
+	size_t shard = slug_hash % SHARDS;
+	const struct journal_shard_record record = { .instance = instances[shard],
+		                                     .sequence = ++f->sequences[shard],
+		                                     .slug_hash = slug_hash,
+		                                     .bytes = bytes,
+		                                     .len = redirect_event_encode(click, bytes) };
+	event_packer_add(f->packer, shard, &record, now_us);
+	event_packer_send_due(f->packer, now_us, false);
+}
+
+/* The topic may have been made a moment ago. */
+static bool make_packer(struct flood *f)
+{
+	const struct timespec pause = { .tv_nsec = PARTITIONS_PAUSE_US * 1000 };
+	int32_t partitions = 0;
+	for (int i = 0; i < PARTITIONS_TRIES && partitions == 0; i++) {
+		nanosleep(&pause, NULL);
+		partitions = kafka_producer_partitions(f->producer);
+	}
+	if (partitions == 0)
+		return false;
+	f->packer = event_packer_new(SHARDS, send, f);
+	event_packer_set_partitions(f->packer, partitions);
+	return true;
+}
+
+static bool run(struct flood *f, int64_t count, int64_t rate)
 {
 	int64_t end_us = clock_now_us(clock_system());
 	struct redirect_event click;
-	for (int64_t i = 0; i < count; i++) {
+	if (!make_packer(f))
+		return false;
+	for (int64_t i = 0; i < count && !f->has_failed; i++) {
 		int64_t at_us =
 			end_us - SPAN_US + (int64_t)((double)SPAN_US * (double)i / (double)count);
-		fill_click(f, at_us, (uint64_t)i + 1, &click);
-		if (!send(f, &click))
-			return false;
+		fill_click(f, at_us, &click);
+		pack(f, &click, i * CLOCK_US_PER_S / rate);
 	}
+	event_packer_send_due(f->packer, 0, true);
 	while (kafka_producer_queued(f->producer) > 0) {
 		if (kafka_producer_flush(f->producer, FLUSH_MS) != OK)
 			return false;
 	}
-	return true;
+	return !f->has_failed;
 }
 
 static void make_networks(struct flood *f)
@@ -268,30 +311,33 @@ int main(int argc, char **argv)
 	int64_t count = 0;
 	int64_t links = 0;
 	int64_t seed = 0;
-	if (argc < 5 || argc > 6 || (argc == 6 && strcmp(argv[5], "random") != 0) ||
+	int64_t rate = RATE;
+	if (argc < 5 || argc > 7 || (argc == 7 && strcmp(argv[6], "random") != 0) ||
+	    (argc > 5 && number_parse(argv[5], 1, RATE_MAX, &rate) != OK) ||
 	    number_parse(argv[2], 1, INT64_MAX, &count) != OK ||
 	    number_parse(argv[3], 1, LINKS_MAX, &links) != OK ||
 	    number_parse(argv[4], 0, INT64_MAX, &seed) != OK) {
-		fprintf(stderr, "usage: bench_flood BROKERS COUNT LINKS SEED [random]\n");
+		fprintf(stderr, "usage: bench_flood BROKERS COUNT LINKS SEED [RATE [random]]\n");
 		return 64;
 	}
 	snprintf(kafka.brokers, sizeof(kafka.brokers), "%s", argv[1]);
 	struct log *log = log_new("flood", LOG_WARNING, 2);
 	const struct kafka_producer_config config = { .kafka = &kafka,
+		                                      .topics = { REDIRECT_BATCH_TOPIC },
+		                                      .counts_partitions = true,
 		                                      .queue_max = 100000,
 		                                      .queue_bytes_max = (size_t)128 << 20,
 		                                      .linger_ms = 20,
 		                                      .log = log };
 	f.random = (uint64_t)seed;
-	f.has_random_values = argc == 6;
+	f.has_random_values = argc == 7;
 	zipf_init(&f.links, (size_t)links);
 	zipf_init(&f.referrers, REFERRERS);
 	make_networks(&f);
-	strbuf_init(&f.encoded, REDIRECT_EVENT_BYTES_MAX);
-	bool done = kafka_producer_new(&config, &f.producer) == OK && run(&f, count);
+	bool done = kafka_producer_new(&config, &f.producer) == OK && run(&f, count, rate);
+	event_packer_free(f.packer);
 	kafka_producer_free(f.producer);
 	log_free(log);
-	strbuf_clear(&f.encoded);
 	free(f.links.cumulative);
 	free(f.referrers.cumulative);
 	free(f.networks);

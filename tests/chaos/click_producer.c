@@ -1,8 +1,12 @@
 /*
  * Takes the place of redirectors in the chaos tests of counting. It sends clicks to
- * waymark.redirects.v1 at a rate. Now and then it sends the last of them again, as a redirector
- * does that was killed before Kafka's acknowledgement came. The file --truth gets a line per click,
- * with tabs between: event id, link, time, bot (t or f), latency (µs), visitor.
+ * waymark.redirects.v1 at a rate, --pack of them in one record. Now and then it sends the last of
+ * them again, as a redirector does that was killed before Kafka's acknowledgement came. The file
+ * --truth gets a line per click, with tabs between: event id, link, time, bot (t or f), latency
+ * (µs), visitor.
+ *
+ * The key of a record decides its partition. It is the slug of the first click, or
+ * "poison-KIND-NUMBER" if the record is poison, or has poison between two clicks.
  *
  * Standard input controls it. A line with a number sets the rate per second; 0 is as fast as Kafka
  * takes them. At the end of input the producer sends the rest of --clicks at full speed, waits
@@ -19,6 +23,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/kafka/cloud_event.h"
 #include "lib/kafka/kafka_producer.h"
 #include "tests/chaos/click_source.h"
@@ -33,6 +38,8 @@ struct options {
 	struct kafka_config kafka;
 	const char *truth;
 	uint64_t clicks;
+	/* Clicks of a record. */
+	uint64_t pack;
 	/* Clicks; 0 = nothing is sent again. */
 	uint64_t resend_every;
 	/* Clicks; 0 = no poison is sent. */
@@ -42,7 +49,8 @@ struct options {
 
 struct sent {
 	struct redirect_event click;
-	struct strbuf bytes;
+	uint8_t bytes[REDIRECT_EVENT_BYTES_MAX];
+	size_t len;
 };
 
 struct work {
@@ -51,6 +59,11 @@ struct work {
 	struct log *log;
 	FILE *truth;
 	struct sent last[RESEND_COUNT];
+	/* The record that is packed. */
+	struct redirect_batch_writer writer;
+	char key[SLUG_SIZE];
+	uint8_t instance[ENTROPY_UUID_SIZE];
+	uint64_t sequence;
 	struct strbuf poison;
 	uint64_t rate;
 	/* Standard input has ended. */
@@ -73,18 +86,42 @@ static void send(struct work *work, const struct kafka_record *record)
 	}
 }
 
-static void send_click(struct work *work, const struct sent *sent)
+static void set_headers(struct kafka_record *record, struct cloud_event *headers, const char *type)
+{
+	int64_t now_us = clock_now_us(clock_system());
+	uint8_t id[ENTROPY_UUID_SIZE];
+	entropy_uuid7(now_us, id);
+	cloud_event_headers(headers, id, now_us, type, REDIRECT_BATCH_SCHEMA, SOURCE, NULL, record);
+}
+
+static void send_packed(struct work *work, const char *key)
 {
 	struct cloud_event headers;
-	struct kafka_record record = { .topic = REDIRECT_EVENT_TOPIC,
-		                       .key = sent->click.slug,
-		                       .key_len = strlen(sent->click.slug),
-		                       .value = sent->bytes.data,
-		                       .value_len = sent->bytes.len };
-	cloud_event_headers(&headers, sent->click.event_id, sent->click.occurred_at_us,
-	                    REDIRECT_EVENT_TYPE, REDIRECT_EVENT_SCHEMA, SOURCE, sent->click.slug,
-	                    &record);
+	size_t len;
+	if (work->writer.count == 0)
+		return;
+	void *value = redirect_batch_end(&work->writer, work->instance, &len);
+	struct kafka_record record = { .topic = REDIRECT_BATCH_TOPIC,
+		                       .key = key,
+		                       .key_len = strlen(key),
+		                       .value = value,
+		                       .value_len = len };
+	set_headers(&record, &headers, REDIRECT_BATCH_TYPE);
 	send(work, &record);
+	free(value);
+}
+
+static void pack(struct work *work, const struct sent *sent)
+{
+	if (work->writer.count == 0)
+		snprintf(work->key, sizeof(work->key), "%s", sent->click.slug);
+	redirect_batch_add(&work->writer, ++work->sequence, sent->bytes, sent->len);
+}
+
+static void send_if_full(struct work *work)
+{
+	if (work->writer.count >= work->options.pack)
+		send_packed(work, work->key);
 }
 
 static void write_truth(struct work *work, const struct redirect_event *click, uint64_t visitor,
@@ -102,9 +139,21 @@ static void resend(struct work *work)
 {
 	for (uint64_t n = work->clicks > RESEND_COUNT ? work->clicks - RESEND_COUNT : 0;
 	     n < work->clicks; n++) {
-		send_click(work, &work->last[n % RESEND_COUNT]);
+		pack(work, &work->last[n % RESEND_COUNT]);
+		send_if_full(work);
 		work->repeats++;
 	}
+}
+
+static void next_click(struct work *work)
+{
+	struct sent *sent = &work->last[work->clicks++ % RESEND_COUNT];
+	uint64_t visitor;
+	bool is_bot;
+	click_source_next(&work->options.source, &sent->click, &visitor, &is_bot);
+	sent->len = redirect_event_encode(&sent->click, sent->bytes);
+	write_truth(work, &sent->click, visitor, is_bot);
+	pack(work, sent);
 }
 
 static void set_header(struct kafka_record *record, const char *name, const char *value)
@@ -115,27 +164,31 @@ static void set_header(struct kafka_record *record, const char *name, const char
 	}
 }
 
-/* The key of poison is "poison-KIND-NUMBER". */
 static void send_poison(struct work *work)
 {
 	enum poison kind = work->poisoned % POISON_KINDS;
 	const char *type;
 	const char *content;
 	char key[64];
-	uint8_t id[ENTROPY_UUID_SIZE];
-	int64_t now_us = clock_now_us(clock_system());
 	struct cloud_event headers;
 	click_source_poison(&work->options.source, kind, &work->poison, &type, &content);
 	snprintf(key, sizeof(key), "poison-%s-%" PRIu64, click_source_poison_name(kind),
 	         work->poisoned++);
-	struct kafka_record record = { .topic = REDIRECT_EVENT_TOPIC,
+	if (kind < POISON_EVENTS) {
+		send_packed(work, work->key);
+		next_click(work);
+		redirect_batch_add(&work->writer, ++work->sequence, work->poison.data,
+		                   work->poison.len);
+		next_click(work);
+		send_packed(work, key);
+		return;
+	}
+	struct kafka_record record = { .topic = REDIRECT_BATCH_TOPIC,
 		                       .key = key,
 		                       .key_len = strlen(key),
 		                       .value = work->poison.len > 0 ? work->poison.data : "",
 		                       .value_len = work->poison.len };
-	entropy_uuid7(now_us, id);
-	cloud_event_headers(&headers, id, now_us, type, REDIRECT_EVENT_SCHEMA, SOURCE, key,
-	                    &record);
+	set_headers(&record, &headers, type);
 	set_header(&record, "content-type", content);
 	send(work, &record);
 }
@@ -147,14 +200,8 @@ static bool is_due(const struct work *work, uint64_t every)
 
 static void click(struct work *work)
 {
-	struct sent *sent = &work->last[work->clicks++ % RESEND_COUNT];
-	uint64_t visitor;
-	bool is_bot;
-	click_source_next(&work->options.source, &sent->click, &visitor, &is_bot);
-	strbuf_reset(&sent->bytes);
-	redirect_event_encode(&sent->click, &sent->bytes);
-	write_truth(work, &sent->click, visitor, is_bot);
-	send_click(work, sent);
+	next_click(work);
+	send_if_full(work);
 	if (is_due(work, work->options.resend_every))
 		resend(work);
 	if (is_due(work, work->options.poison_every))
@@ -199,6 +246,7 @@ static bool work_through(struct work *work)
 		click(work);
 	if (work->options.resend_every > 0)
 		resend(work);
+	send_packed(work, work->key);
 	return kafka_producer_flush(work->producer, FLUSH_MS) == OK && fclose(work->truth) == 0;
 }
 
@@ -208,6 +256,7 @@ static const struct option names[] = {
 	{ "brokers", required_argument, NULL, 'b' },
 	{ "truth", required_argument, NULL, 't' },
 	{ "clicks", required_argument, NULL, 'c' },
+	{ "pack", required_argument, NULL, 'k' },
 	{ "first-link", required_argument, NULL, 'f' },
 	{ "links", required_argument, NULL, 'l' },
 	{ "visitors", required_argument, NULL, 'v' },
@@ -232,6 +281,9 @@ static bool take_option(struct work *work, int name)
 	case 'c':
 		o->clicks = number;
 		return true;
+	case 'k':
+		o->pack = number;
+		return number > 0 && number <= REDIRECT_BATCH_EVENTS_MAX;
 	case 'f':
 		o->source.first_link = (int64_t)number;
 		return true;
@@ -261,6 +313,7 @@ static bool take_option(struct work *work, int name)
 static bool parse(int argc, char **argv, struct work *work)
 {
 	work->options.source = (struct click_source){ .links = 1, .visitors = 1000 };
+	work->options.pack = 1;
 	int name;
 	while ((name = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		if (!take_option(work, name))
@@ -277,10 +330,8 @@ static bool begin(struct work *work)
 		                                      .queue_bytes_max = (size_t)64 * 1024 * 1024,
 		                                      .linger_ms = 5,
 		                                      .log = work->log };
-	entropy_uuid4(work->options.source.instance);
+	entropy_uuid4(work->instance);
 	strbuf_init(&work->poison, CLICK_SOURCE_LARGE + 1);
-	for (size_t i = 0; i < RESEND_COUNT; i++)
-		strbuf_init(&work->last[i].bytes, REDIRECT_EVENT_BYTES_MAX);
 	work->truth = fopen(work->options.truth, "we");
 	if (!work->truth)
 		perror(work->options.truth);
@@ -291,8 +342,7 @@ static void end(struct work *work)
 {
 	if (work->producer)
 		kafka_producer_free(work->producer);
-	for (size_t i = 0; i < RESEND_COUNT; i++)
-		strbuf_clear(&work->last[i].bytes);
+	redirect_batch_clear(&work->writer);
 	strbuf_clear(&work->poison);
 	log_free(work->log);
 	free(work);
@@ -304,10 +354,11 @@ int main(int argc, char **argv)
 	if (!parse(argc, argv, work)) {
 		fprintf(stderr,
 		        "usage: click_producer --brokers LIST --truth FILE --first-link ID [--links N] [--clicks N]"
-		        " [--visitors N] [--seed N] [--rate PER_SECOND] [--poison-every CLICKS] [--resend-every CLICKS]\n");
+		        " [--pack CLICKS] [--visitors N] [--seed N] [--rate PER_SECOND] [--poison-every CLICKS] [--resend-every CLICKS]\n");
 		free(work);
 		return 64;
 	}
+	redirect_batch_init(&work->writer);
 	work->log = log_new("click_producer", LOG_WARNING, STDERR_FILENO);
 	bool is_done = begin(work) && work_through(work);
 	printf("{\"clicks\": %" PRIu64 ", \"repeats\": %" PRIu64 ", \"poisoned\": %" PRIu64 "}\n",

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/kafka/cloud_event.h"
+#include "tests/support/click_batch.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -63,8 +65,7 @@ void click_source_next(struct click_source *source, struct redirect_event *out, 
 	*visitor = next_random(source, source->visitors);
 	size_t agent = *visitor % COUNT(agents);
 	*is_bot = agents[agent].is_bot;
-	*out = (struct redirect_event){ .sequence = ++source->sequence,
-		                        .occurred_at_us = clock_now_us(clock_system()),
+	*out = (struct redirect_event){ .occurred_at_us = clock_now_us(clock_system()),
 		                        .link_id = choose_link(source),
 		                        .link_version = 1,
 		                        .status = 302,
@@ -74,7 +75,6 @@ void click_source_next(struct click_source *source, struct redirect_event *out, 
 		                        .host = "go.example.com",
 		                        .region = "local" };
 	entropy_uuid7(out->occurred_at_us, out->event_id);
-	memcpy(out->instance, source->instance, sizeof(out->instance));
 	hash_visitor(*visitor, out->visitor_hash);
 	snprintf(out->slug, sizeof(out->slug), "chaos-%lld",
 	         (long long)(out->link_id - source->first_link));
@@ -113,15 +113,18 @@ void click_source_poison(struct click_source *source, enum poison kind, struct s
 {
 	struct redirect_event click;
 	static const char filling[] = "far too much of the same ";
+	uint8_t event[REDIRECT_EVENT_BYTES_MAX];
 	uint64_t visitor;
 	bool is_bot;
 	click_source_next(source, &click, &visitor, &is_bot);
 	strbuf_reset(value);
-	if (kind != POISON_EMPTY && kind != POISON_LARGE)
-		redirect_event_encode(&click, value);
+	if (kind < POISON_EVENTS)
+		strbuf_add(value, event, redirect_event_encode(&click, event));
+	else if (kind != POISON_EMPTY && kind != POISON_LARGE)
+		click_batch_encode(&click, 1, value);
 	*type = kind == POISON_TYPE      ? "waymark.link.v1"
-	        : kind == POISON_VERSION ? "waymark.redirect.v2"
-	                                 : REDIRECT_EVENT_TYPE;
+	        : kind == POISON_VERSION ? "waymark.redirect-batch.v2"
+	                                 : REDIRECT_BATCH_TYPE;
 	*content = kind == POISON_CONTENT ? "application/json" : CLOUD_EVENT_PROTOBUF;
 	if (kind == POISON_NUL)
 		damage(value, "a\0b", 3);

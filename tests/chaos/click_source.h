@@ -1,7 +1,7 @@
 /*
  * The clicks of the chaos tests of counting, as redirectors would send them. A few links of a range
  * get most of the clicks, visitors return, and each user agent is known to be a bot or not. It also
- * makes poison: messages of every kind that are no clicks. Pure, except for the clock and the ids.
+ * makes poison: events and records of every kind that are no clicks. Pure, except for the clock and the ids.
  */
 #ifndef WAYMARK_TESTS_CHAOS_CLICK_SOURCE_H
 #define WAYMARK_TESTS_CHAOS_CLICK_SOURCE_H
@@ -28,11 +28,12 @@ struct click_source {
 void click_source_next(struct click_source *source, struct redirect_event *out, uint64_t *visitor,
                        bool *is_bot);
 
-/* What is wrong with a message, in its bytes or its headers. */
+/* What is wrong with an event, or with the bytes or headers of a record. */
 enum poison {
 	POISON_NUL,
 	POISON_UTF8,
-	POISON_EMPTY,
+	POISON_EVENTS,
+	POISON_EMPTY = POISON_EVENTS,
 	POISON_TRUNCATED,
 	POISON_LARGE,
 	POISON_TYPE,    /* the type of another event */
@@ -44,7 +45,10 @@ enum poison {
 /* "nul" and so on; names have no dash. */
 const char *click_source_poison_name(enum poison kind);
 
-/* Replaces *value. *type and *content replace REDIRECT_EVENT_TYPE and protobuf in the headers. */
+/*
+ * Replaces *value: before POISON_EVENTS by an event that belongs into a batch, else by a record. *type
+ * and *content replace REDIRECT_BATCH_TYPE and protobuf in its headers.
+ */
 void click_source_poison(struct click_source *source, enum poison kind, struct strbuf *value,
                          const char **type, const char **content);
 

@@ -27,7 +27,7 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.fixture(scope="session")
-def event_type(tmp_path_factory):
+def batch_type(tmp_path_factory):
     from redirector_harness import load_messages
 
     return load_messages(tmp_path_factory.mktemp("protos"))

@@ -38,10 +38,11 @@ FREEZE_S = SESSION_TIMEOUT_S + 1.5
 PROGRESS = 1000 if FULL else 300  # clicks that are counted between two faults, at least
 CUT_EVERY = 10 if FULL else 4  # commits
 RESEND_EVERY = 5000 if FULL else 1000
+PACK = 250  # clicks of a record
 CONSUMER_VARIABLES = {
     "SESSION_TIMEOUT_MS": SESSION_TIMEOUT_S * 1000,
     "BATCH_MS": 20,  # many small transactions, so that a process dies in the middle of one
-    "BATCH_EVENTS": 200,
+    "BATCH_EVENTS": 60,  # a record takes several
     "PG_STATEMENT_TIMEOUT_MS": 2000,
     "OPS_PORT": 0,
     "LOG_LEVEL": "info",
@@ -158,7 +159,7 @@ class Producer:
     def __init__(self, harness, clicks, rate, **options):
         self.truth = pathlib.Path(harness.stack.state, f"truth-{next(self.numbers)}")
         words = {"brokers": harness.brokers, "truth": self.truth, "first-link": harness.first_link, "links": LINKS}
-        words |= {"clicks": clicks, "rate": rate, "visitors": VISITORS, "seed": SEED}
+        words |= {"clicks": clicks, "rate": rate, "visitors": VISITORS, "seed": SEED, "pack": PACK}
         words |= {name.replace("_", "-"): value for name, value in options.items()}
         command = [PRODUCER, *(f"--{name}={value}" for name, value in words.items())]
         self.process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

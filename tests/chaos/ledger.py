@@ -135,7 +135,7 @@ FINGERPRINT = "SELECT hashtextextended(concat_ws('|', {}), 0)".format(
             "SELECT * FROM rollup_day",
             "SELECT * FROM rollup_account_hour",
             "SELECT * FROM rollup_account_day",
-            "SELECT partition, next_offset FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'",
+            "SELECT partition, next_offset, next_index FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'",
         )
     )
 )

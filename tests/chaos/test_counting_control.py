@@ -47,7 +47,7 @@ def test_detects_a_consumer_that_commits_its_offsets_to_kafka(counting, record_p
     for consumer in consumers:
         consumer.start()
     cuts = counting.cutter.lost_back + CUTS
-    producer = counting.produce(CLICKS // 2, RATE)
+    producer = counting.produce(CLICKS // 2, RATE, pack=1)  # the control knows one click per record, by its key
     FaultInjector(counting, consumers).disturb((KILLS + 1) // 2, half(FREEZES), half(POSTGRES_STOPS), half(BROKER_KILLS))
     wait_until(lambda: counting.cutter.lost_back >= cuts, COUNT_S, f"{CUTS} answers to COMMIT to be lost")
     producer.finish(COUNT_S)

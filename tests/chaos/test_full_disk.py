@@ -39,7 +39,7 @@ def stack(request):
         yield stack
 
 
-def test_a_full_disk_alone_costs_nothing(stack, event_type, record_property):
+def test_a_full_disk_alone_costs_nothing(stack, batch_type, record_property):
     """The journal uses its segments again. Kafka catches up between the rounds."""
     record_property("did", f"{ROUNDS} rounds of {ROUND} clicks on a full disk, Kafka caught up after each")
     ballast = stack.journal_folder() / "ballast"
@@ -55,7 +55,7 @@ def test_a_full_disk_alone_costs_nothing(stack, event_type, record_property):
     finally:
         ballast.unlink(missing_ok=True)
     dropped, room = drops_of(stack), stack.metrics()["waymark_journal_bytes"]
-    events = Events(stack.env["KAFKA_BROKERS"], event_type)
+    events = Events(stack.env["KAFKA_BROKERS"], batch_type)
     lost = sum(events.lost(log) for log in logs)
     record_property("answered", sum(map(len, logs)))
     record_property("dropped", int(dropped))
@@ -64,7 +64,7 @@ def test_a_full_disk_alone_costs_nothing(stack, event_type, record_property):
     assert events.value_bytes > 1.5 * room, "what the shards had in hand was enough: this proves nothing"
 
 
-def test_a_full_disk_costs_counted_clicks_only_and_heals(stack, event_type, record_property):
+def test_a_full_disk_costs_counted_clicks_only_and_heals(stack, batch_type, record_property):
     record_property("did", f"journal's disk full and Kafka away at {RATE:,} req/s; then neither")
     visitors = stack.visitors("full", connections=CONNECTIONS, rate=RATE, slug="disk", slugs=SLUGS)
     visitors.wait_for_rows(RATE)
@@ -80,12 +80,12 @@ def test_a_full_disk_costs_counted_clicks_only_and_heals(stack, event_type, reco
     healed_after = wait_until_healed(stack)
     stack.run("start", "kafka")
     visitors.wait_for_rows(RATE)
-    compare_with_drops(stack, visitors.stop(), event_type, record_property)
+    compare_with_drops(stack, visitors.stop(), batch_type, record_property)
     record_property("healed after", f"{healed_after:.1f} s")
     assert "journal" in reported
 
 
-def test_a_read_only_disk_costs_counted_clicks_only_and_heals(stack, event_type, record_property):
+def test_a_read_only_disk_costs_counted_clicks_only_and_heals(stack, batch_type, record_property):
     record_property("did", f"redirector started on a read-only disk at {RATE:,} req/s, then writable")
     stack.run("stop", "redirector-1")
     stack.remount("ro")
@@ -96,7 +96,7 @@ def test_a_read_only_disk_costs_counted_clicks_only_and_heals(stack, event_type,
     stack.remount("rw")
     healed_after = wait_until_healed(stack)
     visitors.wait_for_rows(RATE)
-    compare_with_drops(stack, visitors.stop(), event_type, record_property)
+    compare_with_drops(stack, visitors.stop(), batch_type, record_property)
     record_property("healed after", f"{healed_after:.1f} s")
     assert status == 503 and "journal" in reported
 
@@ -122,10 +122,10 @@ def wait_until_healed(stack):
     return time.monotonic() - since
 
 
-def compare_with_drops(stack, log, event_type, record):
+def compare_with_drops(stack, log, batch_type, record):
     stack.wait_until_shipped()
     dropped = drops_of(stack)
-    _, lost = check_clicks(stack, log, event_type, record)
+    _, lost = check_clicks(stack, log, batch_type, record)
     record("dropped by its own count", int(dropped))
     assert_answers(log.counts(), 302)
     assert lost == dropped > 0, "every lost click must be counted as dropped, and no other"

@@ -13,6 +13,8 @@ from redirector_harness import MB, Events
 RATE = int(os.environ.get("CHAOS_RATE", size(500, 2000)))
 KILLS = int(os.environ.get("CHAOS_REDIRECTOR_KILLS", size(6, 1000)))
 KILLS_WITHOUT_KAFKA = size(2, 50)
+FAULTS = int(os.environ.get("CHAOS_FAULTS", size(2, 100)))
+FREEZE_MAX_S = 5
 BEFORE_S = 60
 OUTAGE_S = int(os.environ.get("CHAOS_OUTAGE_S", size(2, 900)))
 DRIPPERS = size(200, 2000)
@@ -22,9 +24,9 @@ P99_MS = 50
 P99_GROWTH = 1.2
 
 
-def check_clicks(stack, log, event_type, record):
+def check_clicks(stack, log, batch_type, record):
     """Compares the visitors' answers with the events in Kafka; returns the events and how many are missing."""
-    events = Events(stack.env["KAFKA_BROKERS"], event_type)
+    events = Events(stack.env["KAFKA_BROKERS"], batch_type)
     lost = events.lost(log)
     record("answered", len(log.redirected()))
     record("lost", lost)
@@ -42,7 +44,7 @@ class TestKills:
         redirectors.warm("kill", SLUGS)
         return redirectors
 
-    def test_loses_no_click_to_kill_9(self, stack, event_type, record_property, promise):
+    def test_loses_no_click_to_kill_9(self, stack, batch_type, record_property, promise):
         record_property("did", f"{KILLS} × kill -9 of the redirector at {RATE:,} req/s, seed {SEED}")
         visitors = stack.visitors("kill", connections=CONNECTIONS, rate=RATE, slug="kill", slugs=SLUGS)
         for _ in range(KILLS):
@@ -54,14 +56,14 @@ class TestKills:
         recovered, torn = stack.recovered_records()
         record_property("from journals", recovered)
         record_property("torn tails", torn)
-        _, lost = check_clicks(stack, log, event_type, record_property)
+        _, lost = check_clicks(stack, log, batch_type, record_property)
         assert lost == 0
         assert set(log.counts()) <= {0, 302, 503}
         assert recovered > 0, "each kill came when nothing was in the journal: this proves nothing"
         promise("503 from processes that start again and again", log.counts()[503] / len(log), 0.02)
 
     @long_form
-    def test_loses_no_click_to_kill_9_while_kafka_is_away(self, stack, event_type, record_property):
+    def test_loses_no_click_to_kill_9_while_kafka_is_away(self, stack, batch_type, record_property):
         record_property("did", f"{KILLS_WITHOUT_KAFKA} × kill -9 at {RATE:,} req/s, Kafka stopped meanwhile")
         visitors = stack.visitors("away", connections=CONNECTIONS, rate=RATE, slug="kill", slugs=SLUGS)
         visitors.wait_for_rows(RATE)
@@ -75,15 +77,34 @@ class TestKills:
         stack.run("start", "kafka")
         stack.wait_until_shipped()
         record_property("waited in the journal", int(queued))
-        _, lost = check_clicks(stack, log, event_type, record_property)
+        _, lost = check_clicks(stack, log, batch_type, record_property)
         assert lost == 0
         # Each process has answered at least half of the requests for which its turn waited.
         assert queued > KILLS_WITHOUT_KAFKA * RATE / 2, "a journal has forgotten what an earlier process left in it"
 
+    @long_form
+    def test_loses_no_click_while_redirector_and_kafka_are_killed_or_frozen(self, stack, batch_type, record_property):
+        record_property("did", f"{FAULTS} × kill -9 or a freeze of the redirector or Kafka at {RATE:,} req/s, seed {SEED}")
+        visitors = stack.visitors("faults", connections=CONNECTIONS, rate=RATE, slug="kill", slugs=SLUGS)
+        for _ in range(FAULTS):
+            visitors.wait_for_rows(stack.random.choice([50, RATE]))
+            name = stack.random.choice(["redirector-1", "kafka"])
+            if stack.random.random() < 0.5:
+                stack.kill_and_start(name)
+            else:
+                stack.run("kill", "-STOP", name)
+                time.sleep(stack.random.uniform(0, FREEZE_MAX_S))
+                stack.run("kill", "-CONT", name)
+        log = visitors.stop()
+        stack.wait_until_shipped()
+        _, lost = check_clicks(stack, log, batch_type, record_property)
+        assert lost == 0
+        assert set(log.counts()) <= {0, 302, 503}
+
 
 @long_form
 class TestKafkaOutage:
-    def test_serves_and_keeps_all_while_kafka_is_stopped(self, redirectors, event_type, record_property, promise):
+    def test_serves_and_keeps_all_while_kafka_is_stopped(self, redirectors, batch_type, record_property, promise):
         record_property("did", f"Kafka stopped for {OUTAGE_S} s at {RATE:,} req/s, all hits")
         stack = redirectors
         stack.make_links("kafka", SLUGS)
@@ -106,7 +127,7 @@ class TestKafkaOutage:
         record_property("queued", int(queued))
         record_property("journal", f"{journal_bytes / MB:.0f} MiB")
         record_property("shipped after", f"{shipped_at - back_at:.0f} s")
-        _, lost = check_clicks(stack, log, event_type, record_property)
+        _, lost = check_clicks(stack, log, batch_type, record_property)
         assert_answers(log.counts(), 302)
         assert lost == 0
         assert stack.metrics()["waymark_events_dropped_total"] == 0

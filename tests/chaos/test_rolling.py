@@ -26,7 +26,7 @@ def fleet(request):
         made.down(getattr(request.node, "passed", False))
 
 
-def test_no_client_notices_a_rolling_restart(fleet, event_type, record_property, promise):
+def test_no_client_notices_a_rolling_restart(fleet, batch_type, record_property, promise):
     fleet.ask_everywhere()
     fleet.wait_for_answers(BETWEEN)
     for _ in range(ROUNDS):
@@ -38,7 +38,7 @@ def test_no_client_notices_a_rolling_restart(fleet, event_type, record_property,
 
     clicks = outcome.redirects()
     fleet.assert_counted(clicks)
-    events = Events(fleet.env["KAFKA_BROKERS"], event_type)
+    events = Events(fleet.env["KAFKA_BROKERS"], batch_type)
     lost = sum(events.lost(log) for log in fleet.logs)
     assert (lost, events.doubles) == (0, 0)
     assert fleet.ledger.ask("SELECT count(*) FROM links WHERE owner_id IS NOT NULL") == len(outcome.links)

@@ -21,6 +21,7 @@ IN_C = (
     "integration/postgres_fenced_lock",
     "integration/postgres_pg_conn",
     "integration/postgres_pg_pool",
+    "integration/redirector_event_shipper",
     "integration/redirector_feed",
     "integration/redirector_link_lookup",
     "integration/redis_pipeline",

@@ -169,7 +169,7 @@ def test_without_postgres_and_redis_cached_links_redirect_through_a_proxy_that_f
     assert_answers(log.counts(), 302)
 
 
-def test_a_stampede_on_a_cold_link_costs_one_query(stack, event_type, record_property):
+def test_a_stampede_on_a_cold_link_costs_one_query(stack, batch_type, record_property):
     record_property("did", f"{STAMPEDE:,} visitors at once on a link in no cache, PostgreSQL slow")
     stack.make_links("stampede", 1)
     stack.wait_until_redis_is_trusted()
@@ -190,7 +190,7 @@ def test_a_stampede_on_a_cold_link_costs_one_query(stack, event_type, record_pro
     record_property("queries", queries)
     record_property("at once", most_at_once)
     stack.wait_until_shipped()
-    events = Events(stack.env["KAFKA_BROKERS"], event_type)
+    events = Events(stack.env["KAFKA_BROKERS"], batch_type)
     assert_answers(log.counts(), 302)
     assert most_at_once == 1
     assert queries <= size(STAMPEDE / 100, 1)
@@ -201,5 +201,5 @@ def lookups_that_wait(stack):
     """Lookups of redirectors that wait for a lock right now."""
     return stack.store.ask(
         "SELECT count(*) FROM pg_stat_activity"
-        " WHERE usename = 'redirector' AND wait_event_type = 'Lock' AND query LIKE '%%WHERE slug = $1'"
+        " WHERE usename = 'redirector' AND wait_event_type = 'Lock' AND query LIKE '%%ON slug_key = wanted'"
     )

@@ -163,14 +163,14 @@ def test_a_role_of_postgresql_has_the_rights_that_its_program_uses_and_no_others
 KAFKA_RIGHTS = [line.split() for line in (ROOT / "deploy/kafka-rights.conf").read_text().splitlines() if line and line[0] != "#"]
 HEADERS = "\n".join(path.read_text() for path in (ROOT / "lib").rglob("*.h"))
 TOPICS = dict(re.findall(r'#define (\w+_TOPIC) "(waymark\.[\w.-]+)"', HEADERS))
-# No programs of this repository: an autoscaler, and an example for integrations.
-OTHER_USERS = {"keda", "subscriber"}
+# No program of this repository: an example for integrations.
+OTHER_USERS = {"subscriber"}
 ADMIN_CALLS = {"rd_kafka_CreateTopics": "create", "rd_kafka_metadata": "describe", "rd_kafka_DescribeConfigs": "describeconfigs"}
 
 
 def kafka_rights_of(text):
-    """The topics of a producer, of a record and of the other members named …_topic are written; those of readers and all others are read."""
-    is_record = "struct kafka_record" in text
+    """The topics of a producer, of a record, of a shipper and of members named …_topic are written; those of readers and all others are read."""
+    is_record = "struct kafka_record" in text or "struct event_shipper_config" in text
     is_reader = "struct kafka_topic_reader_config" in text
     for member, name in re.findall(r"\.(\w*topics?) = (?:\{ )?(\w+_TOPIC)\b", text):
         if name in TOPICS:

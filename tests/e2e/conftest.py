@@ -30,6 +30,7 @@ def messages(tmp_path_factory):
     from waymark.v1 import link_event_pb2, redirect_event_pb2, visit_event_pb2
 
     class Messages:
+        RedirectBatch = redirect_event_pb2.RedirectBatch
         RedirectEvent = redirect_event_pb2.RedirectEvent
         LinkEvent = link_event_pb2.LinkEvent
         LinkChange = link_event_pb2.LinkChange
@@ -54,6 +55,20 @@ def user(env):
 @pytest.fixture
 def visitor(env):
     return Visitor(env["REDIRECTOR_URL"])
+
+
+@pytest.fixture
+def click(messages):
+    """click(topic, slug) returns the first record of the topic of redirects with a click on that link, its batch, and the click."""
+
+    def find(topic, slug):
+        def clicks(record):
+            return [event for event in messages.RedirectBatch.FromString(record.value()).events if event.slug == slug]
+
+        (record,) = topic.wait_for(clicks)
+        return record, messages.RedirectBatch.FromString(record.value()), clicks(record)[0]
+
+    return find
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A click, from the visitor to the dashboard and to subscribers."""
 
-from clients import CHROME, FIREFOX, GOOGLEBOT, IPHONE, murmur2
+from clients import CHROME, FIREFOX, GOOGLEBOT, IPHONE
 from waiting import wait_until
 
 
@@ -52,27 +52,30 @@ def test_both_prefixes_and_head_lead_to_the_destination(user, visitor):
             assert method == "GET" or answer.body == b""
 
 
-def test_the_redirect_event_names_no_address_and_is_a_cloud_event(user, visitor, topic, messages):
+def test_the_redirect_event_names_no_address_and_its_record_is_a_cloud_event(user, visitor, topic, click):
     events = topic("waymark.redirects.v1")
     link = user.create()
     visitor.follow(
         link["slug"], address="203.0.113.99", Referer="https://news.example/today", Accept_Language="de-DE,de;q=0.8"
     )
-    (message,) = events.wait_for(lambda m: m.key() == link["slug"].encode())
-    assert b"203.0.113.99" not in message.value()
-    headers = {name: value.decode() for name, value in message.headers()}
-    event = messages.RedirectEvent.FromString(message.value())
-    assert headers["ce_specversion"] == "1.0"
-    assert headers["ce_subject"] == link["slug"]
+    record, batch, event = click(events, link["slug"])
+    assert b"203.0.113.99" not in record.value()
+    headers = {name: value.decode() for name, value in record.headers()}
+    assert record.key() is None and "ce_subject" not in headers
+    assert (headers["ce_specversion"], headers["ce_type"]) == ("1.0", "waymark.redirect-batch.v1")
+    assert headers["ce_dataschema"] == "urn:waymark:proto:waymark.v1.RedirectBatch"
     assert headers["content-type"] == "application/protobuf"
-    assert headers["ce_id"].replace("-", "") == event.event_id.hex()
+    assert headers["ce_id"].replace("-", "") == batch.events[0].event_id.hex()
+    assert len(batch.instance) == 16 and len(batch.sequence_steps) == len(batch.events)
     assert event.event_id[6] >> 4 == 7, "event_id is a UUIDv7"
     assert (event.slug, event.link_id, event.status) == (link["slug"], link["id"], 302)
     assert event.client_network == "203.0.113.0/24"
     assert len(event.visitor_hash) == 32
     assert event.referrer == "https://news.example/today"
     assert event.accept_language == "de-DE,de;q=0.8"
-    assert message.partition() == (murmur2(link["slug"].encode()) & 0x7FFFFFFF) % events.partition_count
+    visitor.follow(link["slug"])
+    again, *_ = click(events, link["slug"])
+    assert again.partition() == record.partition(), "the clicks of a link keep their order"
 
 
 def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
@@ -98,12 +101,12 @@ def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
     assert sorted(visit.tags) == ["letter", "spring"]
 
 
-def test_forwarded_addresses_are_trusted_from_the_right(user, visitor, topic, messages):
+def test_forwarded_addresses_are_trusted_from_the_right(user, visitor, topic, click):
     events = topic("waymark.redirects.v1")
     link = user.create()
     visitor.follow(link["slug"], address="1.2.3.4, 203.0.113.5")
-    (message,) = events.wait_for(lambda m: m.key() == link["slug"].encode())
-    assert messages.RedirectEvent.FromString(message.value()).client_network == "203.0.113.0/24"
+    _, _, event = click(events, link["slug"])
+    assert event.client_network == "203.0.113.0/24"
 
 
 def test_public_totals_count_the_click(user, visitor, anonymous):

@@ -28,31 +28,33 @@ def lines(env):
     return read
 
 
-def traces_of(topics, slug):
-    """The trace in the headers of click and visit, or None."""
-    found = []
-    for each in topics:
-        (message,) = each.wait_for(lambda m: m.key() == slug.encode())
-        found.append(dict(message.headers()).get(KEY))
-    return found
+@pytest.fixture
+def traces_of(topic, click):
+    """traces_of(slug) returns the trace of the click, and that in the headers of the visit; "" if there is none."""
+    redirects, visits = topic("waymark.redirects.v1"), topic("waymark.visits.v1")
+
+    def find(slug):
+        _, _, event = click(redirects, slug)
+        (visit,) = visits.wait_for(lambda m: m.key() == slug.encode())
+        return event.traceparent, dict(visit.headers()).get(KEY, b"").decode()
+
+    return find
 
 
-def test_a_trace_is_carried_from_the_click_to_the_visit(user, visitor, topic, lines):
-    topics = [topic("waymark.redirects.v1"), topic("waymark.visits.v1")]
+def test_a_trace_is_carried_from_the_click_to_the_visit(user, visitor, traces_of, lines):
     link, trace = user.create(), new_trace()
     assert visitor.follow(link["slug"], traceparent=trace).status == 302
-    assert traces_of(topics, link["slug"]) == [trace.encode()] * 2
+    assert traces_of(link["slug"]) == (trace, trace)
     counted = wait_until(lambda: lines("consumer", trace), 120, "the consumer's line")
     assert [(line["event"], line["link_id"]) for line in counted] == [("visit_counted", link["id"])]
     answered = wait_until(lambda: lines("redirector", trace), 60, "the redirector's line")
     assert [(line["event"], line["status"]) for line in answered] == [("request", 302)]
 
 
-def test_a_trace_that_is_not_sampled_is_carried_without_log_lines(user, visitor, topic, lines):
-    topics = [topic("waymark.redirects.v1"), topic("waymark.visits.v1")]
+def test_a_trace_that_is_not_sampled_is_carried_without_log_lines(user, visitor, traces_of, lines):
     link, quiet = user.create(), new_trace("00")
     assert visitor.follow(link["slug"], traceparent=quiet).status == 302
-    assert traces_of(topics, link["slug"]) == [quiet.encode()] * 2
+    assert traces_of(link["slug"]) == (quiet, quiet)
     # A line of this trace would come before those of a later click.
     link, loud = user.create(), new_trace()
     visitor.follow(link["slug"], traceparent=loud)
@@ -63,12 +65,11 @@ def test_a_trace_that_is_not_sampled_is_carried_without_log_lines(user, visitor,
 MALFORMED = (None, "", "x", new_trace() + "-", new_trace().upper(), f"00-{'0' * 32}-{'1' * 16}-01")
 
 
-def test_a_malformed_trace_is_ignored(user, visitor, topic):
-    topics = [topic("waymark.redirects.v1"), topic("waymark.visits.v1")]
+def test_a_malformed_trace_is_ignored(user, visitor, traces_of):
     for malformed in MALFORMED:
         link = user.create()
         assert visitor.follow(link["slug"], traceparent=malformed).status == 302
-        assert traces_of(topics, link["slug"]) == [None, None], malformed
+        assert traces_of(link["slug"]) == ("", ""), malformed
 
 
 def test_the_api_logs_the_trace_of_a_request(user, lines):

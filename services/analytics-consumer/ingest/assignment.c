@@ -31,26 +31,29 @@ static void note_change(struct assignment *a)
 void assignment_discard_batch(struct assignment *a)
 {
 	batch_reset(a->batch);
+	a->record.is_open = false;
 	offsets_begin_batch(&a->offsets);
 }
 
 /* --- assigned and revoked --- */
 
-/* With a known fingerprint, starts one record early to verify that this record is still there. */
+/* With a known fingerprint, starts with its record to verify that it is still there. */
 static int64_t start_offset(const struct offsets_partition *p)
 {
 	if (p->halt_reason != OFFSETS_NOT_HALTED)
 		return KAFKA_CONSUMER_HALTED;
 	if (p->stored == 0)
 		return KAFKA_CONSUMER_BEGINNING;
-	return p->fingerprint != 0 && p->published == p->stored ? p->stored - 1 : p->published;
+	return p->fingerprint != 0 && p->published == p->stored ? offsets_last_record(p->stored)
+	                                                        : offsets_next_record(p->published);
 }
 
 static void log_halted(const struct assignment *a, const struct offsets_partition *p, int64_t first,
                        int64_t end)
 {
 	log_error(a->log, "partition_halted", LOG_INT("partition", p->partition),
-	          LOG_INT("next_offset", p->next_stored),
+	          LOG_INT("next_offset", offsets_next_record(p->next_stored)),
+	          LOG_INT("next_index", offsets_index(p->next_stored)),
 	          LOG_TEXT("reason", offsets_halt_reason_name(p->halt_reason)),
 	          LOG_INT("first_offset", first), LOG_INT("end_offset", end));
 }
@@ -59,6 +62,7 @@ static void start_assignment(struct assignment *a, const struct offsets_partitio
                              size_t count)
 {
 	batch_reset(a->batch);
+	a->record.is_open = false;
 	offsets_assign(&a->offsets, rows, count);
 	for (size_t i = 0; i < count; i++) {
 		const struct offsets_partition *p = &a->offsets.partitions[i];
@@ -150,11 +154,12 @@ bool assignment_accepts(struct assignment *a, struct offsets_partition *p,
 {
 	if (p->halt_reason != OFFSETS_NOT_HALTED)
 		return false;
-	if (!p->is_unverified || message->offset < p->stored - 1)
+	int64_t last = offsets_last_record(p->stored);
+	if (!p->is_unverified || message->offset < last)
 		return true;
 	p->is_unverified = false;
-	if (message->offset == p->stored - 1 && has_fingerprint(message, p->fingerprint))
-		return message->offset >= p->published;
+	if (message->offset == last && has_fingerprint(message, p->fingerprint))
+		return true;
 	int64_t first = OFFSET_UNKNOWN;
 	int64_t end = OFFSET_UNKNOWN;
 	/* For the log only: the partition is halted either way. */
@@ -169,15 +174,17 @@ static enum err continue_from(struct assignment *a, struct offsets_partition *p,
 	 * Retention removed the record before the next one in due time. The range of offsets is all
 	 * that can be verified.
 	 */
-	if (first >= p->next_stored)
+	if (offsets_position(first, 0) >= p->next_stored)
 		p->is_unverified = false;
-	if (p->next_published < p->stored && p->next_published < first)
+	if (p->next_published < p->stored && p->next_published < offsets_position(first, 0))
 		log_error(a->log, "visits_cannot_be_published_again",
 		          LOG_INT("partition", p->partition), LOG_INT("first_offset", first),
-		          LOG_INT("next_offset", p->stored));
-	int64_t from = p->next_published > first ? p->next_published : first;
-	if (p->is_unverified && from >= p->stored)
-		from = p->stored - 1;
+		          LOG_INT("next_offset", offsets_next_record(p->stored)));
+	int64_t from = offsets_next_record(p->next_published);
+	if (from < first)
+		from = first;
+	if (p->is_unverified && from > offsets_last_record(p->stored))
+		from = offsets_last_record(p->stored);
 	return kafka_consumer_seek(a->consumer, p->partition, from);
 }
 
@@ -188,9 +195,9 @@ static enum err check_range(struct assignment *a, struct offsets_partition *p)
 	enum err err = kafka_consumer_offset_range(a->consumer, p->partition, &first, &end);
 	if (err != OK)
 		return err;
-	if (end < p->next_stored)
+	if (offsets_position(end, 0) < p->next_stored)
 		halt(a, p, OFFSETS_TOPIC_ENDS_BEFORE, first, end);
-	else if (first > p->next_stored && p->next_stored > 0)
+	else if (first > offsets_next_record(p->next_stored) && p->next_stored > 0)
 		halt(a, p, OFFSETS_REMOVED_BY_RETENTION, first, end);
 	else
 		err = continue_from(a, p, first);
@@ -248,7 +255,8 @@ static bool is_at_end(const struct assignment *a, const struct offsets_partition
 	if (p->is_dated || p->halt_reason != OFFSETS_NOT_HALTED || !*responds)
 		return kafka_consumer_partition_lag(a->consumer, p->partition) == 0;
 	*responds = kafka_consumer_offset_range(a->consumer, p->partition, &first, &end) == OK;
-	return *responds && end == (p->stored == 0 ? first : p->stored);
+	return *responds && offsets_position(end, 0) ==
+	                            (p->stored == 0 ? offsets_position(first, 0) : p->stored);
 }
 
 bool assignment_has_undated(const struct assignment *a)
@@ -268,7 +276,8 @@ bool assignment_find_caught_up(struct assignment *a)
 	bool responds = true;
 	for (size_t i = 0; i < offsets->count; i++) {
 		struct offsets_partition *p = &offsets->partitions[i];
-		bool at_end = is_at_end(a, p, &responds);
+		bool at_end = is_at_end(a, p, &responds) &&
+		              !(a->record.is_open && a->record.message.partition == p->partition);
 		p->is_dated = true;
 		p->caught_up = at_end && !p->is_unverified;
 		/*

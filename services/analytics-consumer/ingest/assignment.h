@@ -31,6 +31,8 @@ struct assignment {
 	const struct log *log;
 
 	struct offsets offsets;
+	/* What the next batch begins with. */
+	struct batch_record record;
 	/* Steady; the last assignment or rejoin. */
 	int64_t changed_us;
 	_Atomic size_t halted_count;
@@ -41,7 +43,7 @@ void assignment_clear(struct assignment *a);
 /* For the kafka_consumer; the assignment is their ctx. */
 extern const struct kafka_consumer_events assignment_events;
 
-/* Discards the batch being gathered. Its records are read again, here or by another owner. */
+/* Discards the batch being gathered, and record. They are read again, here or by another owner. */
 void assignment_discard_batch(struct assignment *a);
 
 /* Discards the batch and forgets the partitions: the stored offsets are not certain. */
@@ -57,16 +59,16 @@ void assignment_rejoin(struct assignment *a);
 void assignment_handle_stray(struct assignment *a, int32_t partition);
 
 /*
- * Decides whether a record of partition p belongs to the batch. False in two cases: the record was
- * read only to verify that it still stands before p->stored; or another record stands there, and p
- * is halted.
+ * Decides whether a record of partition p may belong to the batch. False: another record stands
+ * before p->stored than the one that was counted, and p is halted.
  */
 bool assignment_accepts(struct assignment *a, struct offsets_partition *p,
                         const struct kafka_message *message);
 
 /*
- * Call it after polls. For each partition whose next offset Kafka did not have, looks up the
- * offsets that the topic has. Then continues with an offset that exists, or halts the partition.
+ * Call it after polls, while record is not open. For each partition whose next offset Kafka did not
+ * have, looks up the offsets that the topic has. Then continues with an offset that exists, or halts
+ * the partition.
  */
 void assignment_check_ranges(struct assignment *a);
 

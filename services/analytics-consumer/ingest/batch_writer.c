@@ -165,7 +165,7 @@ static void note_stored(struct batch_writer *w, int64_t began_us)
 	metrics_add(metrics->batches, 1);
 	metrics_observe(metrics->batch_seconds,
 	                (double)(clock_steady_us(clock) - began_us) / (double)CLOCK_US_PER_S);
-	metrics_observe(metrics->batch_events, (double)w->batch.records);
+	metrics_observe(metrics->batch_events, (double)w->batch.events);
 	note_visits(w, now_us);
 	if (sums.poisoned > 0)
 		log_warning(w->config.log, "messages_poisoned", LOG_INT("count", sums.poisoned));
@@ -201,7 +201,7 @@ static void run(void *ctx)
 		err = publish(w);
 	} else if (err == ERR_CONFLICT) {
 		metrics_add(w->config.metrics->batches_fenced, 1);
-		log_warning(w->config.log, "batch_fenced", LOG_INT("records", w->batch.records));
+		log_warning(w->config.log, "batch_fenced", LOG_INT("events", w->batch.events));
 	}
 	w->result = err;
 	atomic_store(&w->is_over, true);

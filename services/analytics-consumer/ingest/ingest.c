@@ -25,7 +25,7 @@
 /* A batch whose time is over keeps filling while the previous one is still being written. */
 #define BUSY_POLL_MS 5
 /* Between two looks at the clock, which is read once for these. */
-#define POLL_RECORDS_MAX 64
+#define POLL_RECORDS_MAX 16
 #define QUEUE_MAX 100000
 #define QUEUE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define LINGER_MS 5
@@ -93,7 +93,8 @@ static bool finish_write(struct ingest *in)
 	for (size_t i = 0; i < written->count; i++) {
 		const struct offsets_partition *p = &written->partitions[i];
 		if (offsets_has_advanced(p))
-			kafka_consumer_commit_offset(in->consumer, p->partition, p->next_stored);
+			kafka_consumer_commit_offset(in->consumer, p->partition,
+			                             offsets_next_record(p->next_stored));
 	}
 	return true;
 }
@@ -115,7 +116,8 @@ static void commit_stored(const struct ingest *in)
 	for (size_t i = 0; i < offsets->count; i++) {
 		const struct offsets_partition *p = &offsets->partitions[i];
 		if (p->stored > 0)
-			kafka_consumer_commit_offset(in->consumer, p->partition, p->stored);
+			kafka_consumer_commit_offset(in->consumer, p->partition,
+			                             offsets_next_record(p->stored));
 	}
 }
 
@@ -163,13 +165,42 @@ static enum err make_consumer(struct ingest *in)
 
 /* --- the states --- */
 
+/*
+ * Adds what the record has, if it is open, as far as the batch has room. before: how many events the
+ * batch had before the record was opened or continued.
+ */
+static void add_events(struct ingest *in, struct offsets_partition *p, int64_t now_us,
+                       size_t before)
+{
+	if (in->assignment.record.is_open)
+		batch_add(&in->batch, in->config.enrich, &in->assignment.record, p, now_us);
+	metrics_add(in->metrics.events_read, (int64_t)(in->batch.events - before));
+}
+
 static void handle_record(struct ingest *in, const struct kafka_message *message, int64_t now_us)
 {
 	struct offsets_partition *p = offsets_find(&in->assignment.offsets, message->partition);
-	if (p && assignment_accepts(&in->assignment, p, message))
-		batch_add(&in->batch, in->config.enrich, message, p, now_us);
-	else if (!p)
+	if (!p) {
 		assignment_handle_stray(&in->assignment, message->partition);
+		return;
+	}
+	if (!assignment_accepts(&in->assignment, p, message))
+		return;
+	size_t before = in->batch.events;
+	batch_open(&in->batch, message, p, &in->assignment.record);
+	add_events(in, p, now_us, before);
+}
+
+/* The batch before was full. Nothing is polled until all events of its last record are taken. */
+static enum err continue_record(struct ingest *in)
+{
+	struct batch_record *record = &in->assignment.record;
+	struct offsets_partition *p =
+		offsets_find(&in->assignment.offsets, record->message.partition);
+	record->is_open = p != NULL;
+	if (p)
+		add_events(in, p, clock_now_us(in->config.clock), in->batch.events);
+	return OK;
 }
 
 /*
@@ -189,14 +220,15 @@ static enum err poll_some(struct ingest *in, int64_t timeout_ms)
 			break;
 		err = kafka_consumer_poll(in->consumer, 0, &message);
 	}
-	metrics_add(in->metrics.events_read, count);
-	assignment_check_ranges(&in->assignment);
+	/* It may seek, which ends the life of the record. */
+	if (!in->assignment.record.is_open)
+		assignment_check_ranges(&in->assignment);
 	return err == ERR_INTERNAL || count == 0 ? err : OK;
 }
 
 /*
  * Polls until the batch is full, or nothing comes and the batch is empty, or batch_ms have passed
- * since the batch's first record and the writer is idle.
+ * since the batch's first event and the writer is idle.
  */
 static enum state gather(struct ingest *in)
 {
@@ -213,7 +245,8 @@ static enum state gather(struct ingest *in)
 			if (left_ms <= 0)
 				left_ms = BUSY_POLL_MS;
 		}
-		enum err err = poll_some(in, left_ms);
+		enum err err = in->assignment.record.is_open ? continue_record(in)
+		                                             : poll_some(in, left_ms);
 		if (err == ERR_INTERNAL)
 			return STATE_RENEW_CONSUMER;
 		if (err != OK && batch_is_empty(&in->batch))

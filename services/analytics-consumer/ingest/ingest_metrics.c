@@ -14,7 +14,7 @@ void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics
 	if (!metrics)
 		return;
 	out->events_read = metrics_counter(metrics, "waymark_events_read_total",
-	                                   "Records read from waymark.redirects.v1", NULL);
+	                                   "Clicks read from waymark.redirects.v1", NULL);
 	out->humans = metrics_counter(metrics, "waymark_visits_counted_total", "Visits counted",
 	                              "kind=\"human\"");
 	out->bots = metrics_counter(metrics, "waymark_visits_counted_total", "Visits counted",
@@ -24,14 +24,15 @@ void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics
 	                        "Events dropped because their event_id was already counted", NULL);
 	out->poisoned = metrics_counter(
 		metrics, "waymark_events_poisoned_total",
-		"Records that are not valid events, sent to the dead-letter topic", NULL);
+		"Events, or whole records, that are not valid, sent to the dead-letter topic",
+		NULL);
 	out->batches = metrics_counter(metrics, "waymark_batches_total", "Batches stored", NULL);
 	out->batch_seconds = metrics_histogram(metrics, "waymark_batch_seconds",
 	                                       "Time to store a batch, including retries", NULL,
 	                                       metrics_latency_bounds, metrics_latency_bound_count);
 	out->batch_events =
-		metrics_histogram(metrics, "waymark_batch_events", "Records in a stored batch",
-	                          NULL, batch_bounds, ARRAY_SIZE(batch_bounds));
+		metrics_histogram(metrics, "waymark_batch_events", "Clicks in a stored batch", NULL,
+	                          batch_bounds, ARRAY_SIZE(batch_bounds));
 	out->delay_seconds = metrics_histogram(metrics, "waymark_count_delay_seconds",
 	                                       "Delay from a click to the commit that counts it",
 	                                       NULL, delay_bounds, ARRAY_SIZE(delay_bounds));

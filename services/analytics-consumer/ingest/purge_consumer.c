@@ -63,7 +63,8 @@ static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, 
 	err = offsets_read(conn, c->config.topic, partitions, count, rows);
 	pg_pool_release(c->config.pool, conn);
 	for (size_t i = 0; err == OK && i < count; i++)
-		offsets[i] = rows[i].stored == 0 ? KAFKA_CONSUMER_BEGINNING : rows[i].stored;
+		offsets[i] = rows[i].stored == 0 ? KAFKA_CONSUMER_BEGINNING
+		                                 : offsets_next_record(rows[i].stored);
 	if (err == OK) {
 		offsets_assign(&c->offsets, rows, count);
 		begin_batch(c);
@@ -139,7 +140,7 @@ static void add_message(struct purge_consumer *c, const struct kafka_message *me
 	if (!p)
 		return; /* from an earlier assignment */
 	/* Compaction may remove the record. */
-	offsets_extend_unverified(p, message->offset);
+	offsets_extend_unverified(p, message->offset, 0, OFFSETS_INDEXES);
 	c->records++;
 	if (!is_purge(message))
 		return;

@@ -8,7 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "lib/clicks/redirect_event.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/kafka/cloud_event.h"
 
 #define SOURCE "/waymark/analytics-consumer"
@@ -131,6 +131,7 @@ struct letter {
 	struct delivery *delivery;
 	int32_t partition;
 	int64_t offset;
+	int64_t index;
 	size_t original_len;
 	size_t len;
 	size_t key_len;
@@ -213,7 +214,7 @@ static size_t at_most(size_t len, size_t max)
 }
 
 void publish_letters_add(struct dead_letter_list *list, const struct kafka_message *message,
-                         const char *reason)
+                         int64_t index, const char *reason)
 {
 	if (list->count == list->count_max)
 		return;
@@ -222,6 +223,7 @@ void publish_letters_add(struct dead_letter_list *list, const struct kafka_messa
 		.delivery = mem_zero(sizeof(struct delivery)),
 		.partition = message->partition,
 		.offset = message->offset,
+		.index = index,
 		.original_len = message->value_len,
 		.len = at_most(message->value_len, PUBLISH_DEAD_LETTER_BYTES_MAX),
 		.key_len = at_most(message->key_len, PUBLISH_DEAD_LETTER_KEY_MAX),
@@ -251,13 +253,15 @@ static enum err send_letter(const struct dead_letter_list *list, struct letter *
 {
 	char partition[16];
 	char offset[24];
+	char index[24];
 	char bytes[24];
 	snprintf(partition, sizeof(partition), "%" PRId32, letter->partition);
 	snprintf(offset, sizeof(offset), "%" PRId64, letter->offset);
+	snprintf(index, sizeof(index), "%" PRId64, letter->index);
 	snprintf(bytes, sizeof(bytes), "%zu", letter->original_len);
 	struct kafka_record record = {
 		.topic = list->dead_letter_topic,
-		.key = letter->bytes + letter->len,
+		.key = letter->key_len > 0 ? letter->bytes + letter->len : NULL,
 		.key_len = letter->key_len,
 		.value = letter->has_value ? letter->bytes : NULL,
 		.value_len = letter->len,
@@ -265,8 +269,9 @@ static enum err send_letter(const struct dead_letter_list *list, struct letter *
 		             { "topic", list->topic },
 		             { "partition", partition },
 		             { "offset", offset },
-		             { "bytes", bytes } },
-		.header_count = 5,
+		             { "bytes", bytes },
+		             { "index", index } },
+		.header_count = letter->index == PUBLISH_WHOLE_RECORD ? 5 : 6,
 	};
 	return delivery_send(letter->delivery, producer, &record);
 }

@@ -27,12 +27,12 @@ void publish_delivered(void *ctx, void *opaque, enum err result);
  * The process may die between that commit and the last acknowledgement. The next owner of the
  * partition learns from the topic of redirects which visits are not published:
  *
- *   - A commit also stores the offset up to which everything is published
- *     (consumer_offsets.published_offset): where this batch starts, or the batch before, whose
- *     visits may not be acknowledged yet.
- *   - A new owner starts to read there. Visits of records before next_offset are loaded from
+ *   - A commit also stores the position up to which everything is published
+ *     (consumer_offsets.published_offset, published_index): where this batch starts, or the batch
+ *     before, whose visits may not be acknowledged yet.
+ *   - A new owner starts to read there. Visits of events before the next position are loaded from
  *     visit_log and published again, but not counted again.
- *   - An orderly shutdown and a consumer that has caught up set it to next_offset.
+ *   - An orderly shutdown and a consumer that has caught up set it to the next position.
  *
  * So a visit is published again only after a crash, a lost partition or a rejected record, with the
  * same event_id and content. While Kafka accepts no visits, counting waits and the lag grows. If it
@@ -64,13 +64,14 @@ enum err publish_visits_flush(struct visit_publisher *publisher, int64_t timeout
 /* --- dead letters --- */
 
 /*
- * Messages that are not valid RedirectEvents, kept for operators. Each one goes to the dead-letter
- * topic with its value and key. Headers say why it was rejected and where it stood:
+ * What is not a valid click, kept for operators: a RedirectEvent of a batch, or a record that is no
+ * RedirectBatch. It goes to the dead-letter topic with its value, and with its key if it is a record.
+ * Headers say why it was rejected and where it stood:
  *
- *   reason     the invalid field ("visitor_hash"), what is wrong with the whole message, or the
+ *   reason     the invalid field ("visitor_hash"), what is wrong with the whole record, or the
  *              header that declares another type ("ce_type: waymark.link.v1")
- *   topic, partition, offset
- *              where the original is, until retention removes it
+ *   topic, partition, offset, index
+ *              where the original is, until retention removes it; without index if it is a record
  *   bytes      the original length. Value and key are cut at PUBLISH_DEAD_LETTER_BYTES_MAX and
  *              PUBLISH_DEAD_LETTER_KEY_MAX, so that every message fits into the topic
  *
@@ -78,7 +79,7 @@ enum err publish_visits_flush(struct visit_publisher *publisher, int64_t timeout
  * owns the partition therefore sends none, and the offset passes a message only after Kafka has
  * acknowledged its dead letter. Each message has one dead letter, with one exception: the process
  * or its connection dies between the acknowledgement and the commit. Then the next owner sends the
- * letter again with the same topic, partition and offset.
+ * letter again with the same topic, partition, offset and index.
  */
 
 /*
@@ -96,9 +97,14 @@ struct dead_letter_list *publish_letters_new(size_t count_max, size_t bytes_max,
 /* The producer must have been freed, or must have reported on every letter. */
 void publish_letters_free(struct dead_letter_list *letters);
 
-/* Copies message and reason. Ignored when the list already has count_max letters. */
+#define PUBLISH_WHOLE_RECORD (-1)
+
+/*
+ * Copies message and reason. index: of the event that is message's value, or PUBLISH_WHOLE_RECORD.
+ * Ignored when the list already has count_max letters.
+ */
 void publish_letters_add(struct dead_letter_list *letters, const struct kafka_message *message,
-                         const char *reason);
+                         int64_t index, const char *reason);
 bool publish_letters_is_full(const struct dead_letter_list *letters);
 size_t publish_letters_length(const struct dead_letter_list *letters);
 

@@ -30,7 +30,7 @@ void batch_clear(struct batch *batch)
 
 void batch_reset(struct batch *batch)
 {
-	batch->records = 0;
+	batch->events = 0;
 	batch->count = 0;
 	batch->in_doubt = false;
 	publish_letters_reset(batch->dead_letters);
@@ -40,7 +40,7 @@ void batch_reset(struct batch *batch)
 static enum err check_headers(const struct kafka_message *message,
                               char reason[static REDIRECT_EVENT_REASON_SIZE])
 {
-	static const char *const expected[][2] = { { "ce_type", REDIRECT_EVENT_TYPE },
+	static const char *const expected[][2] = { { "ce_type", REDIRECT_BATCH_TYPE },
 		                                   { "content-type", CLOUD_EVENT_PROTOBUF } };
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
 		char value[HEADER_MAX];
@@ -55,8 +55,8 @@ static enum err check_headers(const struct kafka_message *message,
 	return OK;
 }
 
-static enum err decode(const struct kafka_message *message, struct redirect_event *click,
-                       char reason[static REDIRECT_EVENT_REASON_SIZE])
+static enum err open_message(const struct kafka_message *message, struct redirect_batch *events,
+                             char reason[static REDIRECT_EVENT_REASON_SIZE])
 {
 	if (!message->value || message->value_len == 0) {
 		snprintf(reason, REDIRECT_EVENT_REASON_SIZE, "empty message");
@@ -64,50 +64,82 @@ static enum err decode(const struct kafka_message *message, struct redirect_even
 	}
 	if (check_headers(message, reason) != OK)
 		return ERR_INVALID;
-	return redirect_event_decode(message->value, message->value_len, click, reason);
+	return redirect_batch_open(message->value, message->value_len, events, reason);
 }
 
-/* A malformed header counts as missing. */
-static void read_trace(const struct kafka_message *message, struct visit *visit)
+void batch_open(struct batch *batch, const struct kafka_message *message,
+                struct offsets_partition *partition, struct batch_record *record)
 {
-	char value[TRACE_CONTEXT_SIZE];
-	enum err err =
-		kafka_message_header(message->record, TRACE_CONTEXT_HEADER, value, sizeof(value));
-	(void)trace_context_parse(err == OK ? value : NULL, visit->traceparent);
+	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
+	/* Of its last event: the first ones may be counted. */
+	int64_t position = offsets_position(message->offset, OFFSETS_INDEXES - 1);
+	*record = (struct batch_record){ .message = *message };
+	record->is_open = open_message(message, &record->events, reason) == OK;
+	if (record->is_open || offsets_is_done(partition, position))
+		return;
+	batch->events++;
+	/* A record before `stored` already has its dead letter. */
+	if (!offsets_is_counted(partition, position))
+		publish_letters_add(batch->dead_letters, message, PUBLISH_WHOLE_RECORD, reason);
+	offsets_extend(partition, message, 0, OFFSETS_INDEXES);
 }
 
-void batch_add(struct batch *batch, struct enrich *enrich, const struct kafka_message *message,
-               struct offsets_partition *partition, int64_t now_us)
+static void add_event(struct batch *batch, struct enrich *enrich, const struct batch_record *record,
+                      const void *bytes, size_t len, struct offsets_partition *partition,
+                      int64_t now_us)
 {
 	struct redirect_event click;
 	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
-	bool counted = offsets_is_counted(partition, message->offset);
-	enum err err = decode(message, &click, reason);
-	batch->records++;
-	offsets_extend(partition, message);
-	if (err != OK) {
-		/* A record before `stored` already has its dead letter. */
-		if (!counted)
-			publish_letters_add(batch->dead_letters, message, reason);
+	bool is_counted = offsets_is_counted(
+		partition, offsets_position(record->message.offset, record->index));
+	batch->events++;
+	if (redirect_event_decode(bytes, len, &click, reason) != OK) {
+		const struct kafka_message event = { .partition = record->message.partition,
+			                             .offset = record->message.offset,
+			                             .value = bytes,
+			                             .value_len = len };
+		if (!is_counted)
+			publish_letters_add(batch->dead_letters, &event, record->index, reason);
 		return;
 	}
 	struct visit *visit = &batch->visits[batch->count++];
 	enrich_click(enrich, &click, visit);
-	read_trace(message, visit);
-	visit->disposition = counted ? VISIT_ALREADY_COUNTED : VISIT_NEW;
+	/* A malformed one counts as missing. */
+	(void)trace_context_parse(click.traceparent, visit->traceparent);
+	visit->disposition = is_counted ? VISIT_ALREADY_COUNTED : VISIT_NEW;
 	int64_t as_of_us = click.occurred_at_us < now_us ? click.occurred_at_us : now_us;
 	if (as_of_us > partition->as_of_us)
 		partition->as_of_us = as_of_us;
 }
 
+void batch_add(struct batch *batch, struct enrich *enrich, struct batch_record *record,
+               struct offsets_partition *partition, int64_t now_us)
+{
+	const void *event;
+	size_t len;
+	int64_t from = record->index;
+	while (!batch_is_full(batch) && redirect_batch_next(&record->events, &event, &len)) {
+		if (offsets_is_done(partition,
+		                    offsets_position(record->message.offset, record->index)))
+			from++;
+		else
+			add_event(batch, enrich, record, event, len, partition, now_us);
+		record->index++;
+	}
+	record->is_open = record->index < (int64_t)record->events.count;
+	if (record->index > from)
+		offsets_extend(partition, &record->message, from,
+		               record->is_open ? record->index : OFFSETS_INDEXES);
+}
+
 bool batch_is_empty(const struct batch *batch)
 {
-	return batch->records == 0;
+	return batch->events == 0;
 }
 
 bool batch_is_full(const struct batch *batch)
 {
-	return batch->records >= batch->visits_max || publish_letters_is_full(batch->dead_letters);
+	return batch->events >= batch->visits_max || publish_letters_is_full(batch->dead_letters);
 }
 
 struct batch_sums batch_sum(const struct batch *batch)

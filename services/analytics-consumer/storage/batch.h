@@ -1,7 +1,7 @@
 /*
- * One thread at a time. The clicks that are stored in one transaction: at most visits_max records.
- * Each record is decoded, validated and enriched as it is polled. A record that is not a valid
- * click becomes a dead letter of the batch. Memory is allocated once, by batch_init.
+ * One thread at a time. The clicks that are stored in one transaction: at most visits_max. Each is
+ * decoded, validated and enriched as its record is polled. A record that is no RedirectBatch, and an
+ * event that is not a valid click, becomes a dead letter. Memory is allocated once, by batch_init.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_BATCH_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_BATCH_H
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/clicks/redirect_batch.h"
 #include "lib/kafka/kafka_consumer.h"
 #include "services/analytics-consumer/facts/enrich.h"
 #include "services/analytics-consumer/publish/publish.h"
@@ -17,14 +18,25 @@
 
 struct batch {
 	size_t visits_max;
-	/* Added so far, poison messages included. */
-	size_t records;
+	/* Added so far, those that became dead letters included. */
+	size_t events;
 	size_t count;
 	/* In order of arrival. */
 	struct visit *visits;
 	struct dead_letter_list *dead_letters;
 	/* A COMMIT was sent and not answered: the batch may be stored. */
 	bool in_doubt;
+};
+
+/* A record of which a batch took some events. The next batches take the rest. */
+struct batch_record {
+	/* Borrowed from the consumer until its next poll. */
+	struct kafka_message message;
+	struct redirect_batch events;
+	/* Of the next event. */
+	int64_t index;
+	/* It has events that no batch took. */
+	bool is_open;
 };
 
 /* topic and dead_letter_topic are borrowed. */
@@ -34,11 +46,16 @@ void batch_clear(struct batch *batch);
 /* Empties the batch and keeps its memory. */
 void batch_reset(struct batch *batch);
 
+/* Begins to read message. Of a record that is no RedirectBatch, a dead letter is all there is. */
+void batch_open(struct batch *batch, const struct kafka_message *message,
+                struct offsets_partition *partition, struct batch_record *record);
 /*
- * Adds message and extends the offsets of partition over it. now_us caps partition->as_of_us, so
- * that a click dated in the future does not make the counts look newer than they are.
+ * Adds the next events of an open record, until the batch is full or none is left, and extends
+ * the offsets of partition over them. Skips those whose visits are published. now_us caps
+ * partition->as_of_us, so that a click dated in the future does not make the counts look newer than
+ * they are.
  */
-void batch_add(struct batch *batch, struct enrich *enrich, const struct kafka_message *message,
+void batch_add(struct batch *batch, struct enrich *enrich, struct batch_record *record,
                struct offsets_partition *partition, int64_t now_us);
 
 bool batch_is_empty(const struct batch *batch);

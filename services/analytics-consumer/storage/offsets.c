@@ -57,23 +57,26 @@ struct offsets_partition *offsets_find(struct offsets *offsets, int32_t partitio
 	return found;
 }
 
-void offsets_extend_unverified(struct offsets_partition *partition, int64_t offset)
+void offsets_extend_unverified(struct offsets_partition *partition, int64_t offset, int64_t from,
+                               int64_t to)
 {
+	int64_t next = offsets_position(offset, to);
 	if (partition->first < 0)
-		partition->first = offset;
-	if (offset >= partition->next_stored) {
-		partition->next_stored = offset + 1;
+		partition->first = offsets_position(offset, from);
+	if (next > partition->next_stored) {
+		partition->next_stored = next;
 		partition->next_fingerprint = 0;
 		partition->has_last = false;
 	}
-	if (offset >= partition->next_published)
-		partition->next_published = offset + 1;
+	if (next > partition->next_published)
+		partition->next_published = next;
 }
 
-void offsets_extend(struct offsets_partition *partition, const struct kafka_message *message)
+void offsets_extend(struct offsets_partition *partition, const struct kafka_message *message,
+                    int64_t from, int64_t to)
 {
-	bool is_last = message->offset >= partition->next_stored;
-	offsets_extend_unverified(partition, message->offset);
+	bool is_last = offsets_position(message->offset, to) > partition->next_stored;
+	offsets_extend_unverified(partition, message->offset, from, to);
 	if (!is_last)
 		return;
 	partition->has_last = true;
@@ -90,9 +93,14 @@ int64_t offsets_acknowledged(const struct offsets_partition *partition)
 	return offsets_start_of_unpublished(partition) - partition->unacked;
 }
 
-bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset)
+bool offsets_is_counted(const struct offsets_partition *partition, int64_t position)
 {
-	return offset < partition->stored;
+	return position < partition->stored;
+}
+
+bool offsets_is_done(const struct offsets_partition *partition, int64_t position)
+{
+	return position < partition->published;
 }
 
 bool offsets_has_advanced(const struct offsets_partition *partition)
@@ -231,9 +239,10 @@ enum err offsets_read(struct pg_conn *conn, const char *topic, const int32_t *pa
 			"SELECT $1, wanted, 0 FROM unnest($2::integer[]) wanted ORDER BY wanted "
 			"ON CONFLICT DO NOTHING) "
 			"SELECT coalesce(o.next_offset, 0), coalesce(o.published_offset, o.next_offset, 0), "
-			/* A fingerprint is valid only for the record just before next_offset. */
-			"CASE WHEN o.record_offset = o.next_offset - 1 THEN o.record_fingerprint ELSE 0 END, "
-			"(o.halted_at IS NOT NULL)::integer, (o.as_of IS NOT NULL)::integer "
+			/* A fingerprint is valid only for the record of the event before next_offset. */
+			"CASE WHEN o.record_offset = o.next_offset - (o.next_index = 0)::integer THEN o.record_fingerprint ELSE 0 END, "
+			"(o.halted_at IS NOT NULL)::integer, (o.as_of IS NOT NULL)::integer, "
+			"coalesce(o.next_index, 0), coalesce(CASE WHEN o.published_offset IS NULL THEN o.next_index ELSE o.published_index END, 0) "
 			"FROM unnest($2::integer[]) WITH ORDINALITY AS wanted (partition, position) "
 			"LEFT JOIN consumer_offsets o ON o.topic = $1 AND o.partition = wanted.partition "
 			"ORDER BY position",
@@ -243,8 +252,10 @@ enum err offsets_read(struct pg_conn *conn, const char *topic, const int32_t *pa
 	for (size_t i = 0; err == OK && i < count; i++) {
 		out[i] = (struct offsets_partition){
 			.partition = partitions[i],
-			.stored = pg_result_int(rows, i, 0),
-			.published = pg_result_int(rows, i, 1),
+			.stored = offsets_position(pg_result_int(rows, i, 0),
+			                           pg_result_int(rows, i, 5)),
+			.published = offsets_position(pg_result_int(rows, i, 1),
+			                              pg_result_int(rows, i, 6)),
 			.fingerprint = pg_result_int(rows, i, 2),
 			.halt_reason = pg_result_int(rows, i, 3) ? OFFSETS_HALTED_EARLIER
 			                                         : OFFSETS_NOT_HALTED,
@@ -257,20 +268,37 @@ enum err offsets_read(struct pg_conn *conn, const char *topic, const int32_t *pa
 }
 
 /* The columns of STEPS, from its second parameter on. */
-enum { PARTITION, FROM, TO, PUBLISHED, AS_OF, FINGERPRINT, COLUMNS };
+enum {
+	PARTITION,
+	FROM_OFFSET,
+	FROM_INDEX,
+	TO_OFFSET,
+	TO_INDEX,
+	PUBLISHED_OFFSET,
+	PUBLISHED_INDEX,
+	AS_OF,
+	FINGERPRINT,
+	COLUMNS
+};
 
 /* Parameters of an update, one element per partition in each column. */
 struct steps {
 	struct sql_column columns[COLUMNS];
 };
 
+static bool is_small(size_t column)
+{
+	return column == PARTITION || column == FROM_INDEX || column == TO_INDEX ||
+	       column == PUBLISHED_INDEX;
+}
+
 static void steps_init(struct steps *steps)
 {
 	for (size_t i = 0; i < COLUMNS; i++)
 		sql_column_init(&steps->columns[i],
-		                i == PARTITION ? SQL_COLUMN_INT4
-		                : i == AS_OF   ? SQL_COLUMN_TIME
-		                               : SQL_COLUMN_INT8,
+		                is_small(i)  ? SQL_COLUMN_INT4
+		                : i == AS_OF ? SQL_COLUMN_TIME
+		                             : SQL_COLUMN_INT8,
 		                COLUMN_BYTES_MAX);
 }
 
@@ -280,13 +308,20 @@ static void steps_clear(struct steps *steps)
 		sql_column_clear(&steps->columns[i]);
 }
 
+/* To the column of offsets and the column of indexes after it. */
+static void add_position(struct steps *steps, size_t column, int64_t position)
+{
+	sql_column_add_int(&steps->columns[column], offsets_next_record(position));
+	sql_column_add_int(&steps->columns[column + 1], offsets_index(position));
+}
+
 static void steps_add(struct steps *steps, const struct offsets_partition *p, int64_t published,
                       int64_t as_of_us)
 {
 	sql_column_add_int(&steps->columns[PARTITION], p->partition);
-	sql_column_add_int(&steps->columns[FROM], p->stored);
-	sql_column_add_int(&steps->columns[TO], p->next_stored);
-	sql_column_add_int(&steps->columns[PUBLISHED], published);
+	add_position(steps, FROM_OFFSET, p->stored);
+	add_position(steps, TO_OFFSET, p->next_stored);
+	add_position(steps, PUBLISHED_OFFSET, published);
 	sql_column_add_time(&steps->columns[AS_OF], as_of_us);
 	sql_column_add_int(&steps->columns[FINGERPRINT], p->next_fingerprint);
 }
@@ -313,17 +348,22 @@ static enum err steps_run(struct steps *steps, struct pg_conn *conn, const char 
 
 #define STEPS                                                                                      \
 	"SELECT unnest($2::integer[]) AS partition, unnest($3::bigint[]) AS from_offset, "         \
-	"unnest($4::bigint[]) AS to_offset, unnest($5::bigint[]) AS published, "                   \
-	"nullif(unnest($6::timestamptz[]), 'epoch') AS as_of, nullif(unnest($7::bigint[]), 0) AS fingerprint"
+	"unnest($4::integer[]) AS from_index, unnest($5::bigint[]) AS to_offset, "                 \
+	"unnest($6::integer[]) AS to_index, unnest($7::bigint[]) AS published_offset, "            \
+	"unnest($8::integer[]) AS published_index, "                                               \
+	"nullif(unnest($9::timestamptz[]), 'epoch') AS as_of, nullif(unnest($10::bigint[]), 0) AS fingerprint"
+#define IS_AT_START "o.next_offset = step.from_offset AND o.next_index = step.from_index"
 
 /* Locks the rows that are where the batch expects them, in a fixed order, before it changes any. */
 static const char advance_sql[] =
 	"WITH step AS MATERIALIZED (" STEPS "), "
 	"locked AS MATERIALIZED (SELECT o.partition FROM consumer_offsets o JOIN step USING (partition) "
-	"WHERE o.topic = $1 AND o.next_offset = step.from_offset AND o.halted_at IS NULL "
+	"WHERE o.topic = $1 AND " IS_AT_START " AND o.halted_at IS NULL "
 	"ORDER BY o.partition FOR UPDATE OF o) "
-	"UPDATE consumer_offsets o SET next_offset = step.to_offset, published_offset = step.published, "
-	"as_of = greatest(o.as_of, step.as_of), record_offset = step.to_offset - 1, record_fingerprint = step.fingerprint, "
+	"UPDATE consumer_offsets o SET next_offset = step.to_offset, next_index = step.to_index, "
+	"published_offset = step.published_offset, published_index = step.published_index, "
+	"as_of = greatest(o.as_of, step.as_of), "
+	"record_offset = step.to_offset - (step.to_index = 0)::integer, record_fingerprint = step.fingerprint, "
 	"updated_at = clock_timestamp() "
 	"FROM step JOIN locked USING (partition) WHERE o.topic = $1 AND o.partition = step.partition";
 
@@ -348,12 +388,14 @@ enum err offsets_halt(struct pg_conn *conn, const char *topic,
 	struct pg_params params = { 0 };
 	pg_params_text(&params, topic);
 	pg_params_int(&params, partition->partition);
-	pg_params_int(&params, partition->stored);
+	pg_params_int(&params, offsets_next_record(partition->stored));
+	pg_params_int(&params, offsets_index(partition->stored));
 	pg_params_text(&params, offsets_halt_reason_name(partition->halt_reason));
 	return pg_conn_query(
 		conn,
-		"UPDATE consumer_offsets SET halted_at = clock_timestamp(), halt_reason = $4 "
-		"WHERE topic = $1 AND partition = $2 AND next_offset = $3 AND halted_at IS NULL",
+		"UPDATE consumer_offsets SET halted_at = clock_timestamp(), halt_reason = $5 "
+		"WHERE topic = $1 AND partition = $2 AND next_offset = $3 AND next_index = $4 "
+		"AND halted_at IS NULL",
 		&params, NULL);
 }
 
@@ -391,9 +433,10 @@ enum err offsets_find_outcome(struct pg_conn *conn, const char *topic,
 }
 
 static const char mark_sql[] =
-	"UPDATE consumer_offsets o SET published_offset = step.published, as_of = greatest(o.as_of, step.as_of) "
-	"FROM (" STEPS ") step "
-	"WHERE o.topic = $1 AND o.partition = step.partition AND o.next_offset = step.from_offset";
+	"UPDATE consumer_offsets o SET published_offset = step.published_offset, "
+	"published_index = step.published_index, as_of = greatest(o.as_of, step.as_of) "
+	"FROM (" STEPS
+	") step WHERE o.topic = $1 AND o.partition = step.partition AND " IS_AT_START;
 
 enum err offsets_store_published(struct pg_conn *conn, const char *topic,
                                  const struct offsets *offsets, int64_t as_of_us)

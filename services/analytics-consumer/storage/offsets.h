@@ -2,29 +2,58 @@
  * One thread at a time. The partitions assigned to a consumer: how far each one has been stored,
  * and how far the batch being gathered extends it.
  *
- * `stored` is the offset that this process last stored, or read when it got the partition. It is
- * never the offset of the batch's first record, because offsets have gaps. If two consumers both
- * believe that they own a partition, the fence accepts the batch of only one of them.
+ * A record holds many events, and a transaction may end between two of them. So a place in a
+ * partition is a position: the offset of a record and the index of an event in it, as one number
+ * that rises. The store keeps both in columns of their own.
+ *
+ * `stored` is the position that this process last stored, or read when it got the partition. It is
+ * never that of the batch's first event, because offsets have gaps. If two consumers both believe
+ * that they own a partition, the fence accepts the batch of only one of them.
  *
  * A partition that has never been counted has `stored` 0 and starts at the oldest record of the
  * topic.
  *
  * An offset does not prove that the topic is still the same: a recreated topic has other records at
- * the same offsets. The store therefore keeps a fingerprint (kafka_message.h) of the record before
- * `stored`. A consumer reads on only after it has seen that record again.
+ * the same offsets. The store therefore keeps a fingerprint (kafka_message.h) of the record with the
+ * last event before `stored`. A consumer reads on only after it has seen that record again.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_OFFSETS_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_OFFSETS_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/kafka/kafka_message.h"
 #include "lib/postgres/pg_conn.h"
 
 #define OFFSETS_PARTITIONS_MAX 4096
+
+/* An index is smaller, so index OFFSETS_INDEXES is the start of the next record. */
+#define OFFSETS_INDEXES INT64_C(1024)
+static_assert(REDIRECT_BATCH_EVENTS_MAX <= OFFSETS_INDEXES, "each event has a position");
+
+static inline int64_t offsets_position(int64_t offset, int64_t index)
+{
+	return offset * OFFSETS_INDEXES + index;
+}
+
+/* The offset of the record to read next, and that of the record with the event before position. */
+static inline int64_t offsets_next_record(int64_t position)
+{
+	return position / OFFSETS_INDEXES;
+}
+static inline int64_t offsets_last_record(int64_t position)
+{
+	return (position - 1) / OFFSETS_INDEXES;
+}
+static inline int64_t offsets_index(int64_t position)
+{
+	return position % OFFSETS_INDEXES;
+}
 
 /* Why a partition is halted: it is not read until an operator has decided what to do. */
 enum offsets_halt_reason {
@@ -40,13 +69,13 @@ enum offsets_halt_reason {
 
 struct offsets_partition {
 	int32_t partition;
-	/* The next offset to count. */
+	/* The next position to count. */
 	int64_t stored;
-	/* Of the record before stored; 0 = unknown. */
+	/* Of offsets_last_record(stored); 0 = unknown. */
 	int64_t fingerprint;
-	/* The visits of all records before it were handed to Kafka. */
+	/* The visits of all events before it were handed to Kafka. */
 	int64_t published;
-	/* The batch's first offset; -1 = the batch has none. */
+	/* The batch's first position; -1 = the batch has none. */
 	int64_t first;
 	/* What stored becomes when the batch is stored. */
 	int64_t next_stored;
@@ -54,7 +83,7 @@ struct offsets_partition {
 	int64_t next_fingerprint;
 	/* What published becomes then; may lag behind stored. */
 	int64_t next_published;
-	/* Offsets before the batch whose visits Kafka has not acknowledged yet. */
+	/* Positions before the batch whose visits Kafka has not acknowledged yet. */
 	int64_t unacked;
 	/* The batch's newest click; 0 = none. */
 	int64_t as_of_us;
@@ -62,16 +91,16 @@ struct offsets_partition {
 	bool caught_up;
 	/* as_of is in the store, or the partition was marked since its assignment. */
 	bool is_dated;
-	/* The record before stored has not been seen since the partition was assigned. */
+	/* The record of the fingerprint has not been seen since the partition was assigned. */
 	bool is_unverified;
 	/* Kafka lacks the offset to read next; assignment_check_ranges decides. */
 	bool is_out_of_range;
 	/* In the store. */
 	bool is_halt_recorded;
 	enum offsets_halt_reason halt_reason;
-	/* The batch has a record that moves next_stored. */
+	/* The batch has an event that moves next_stored. */
 	bool has_last;
-	/* The last such record. */
+	/* The record of the last such event. */
 	struct kafka_message_head last;
 };
 
@@ -95,19 +124,26 @@ void offsets_clear(struct offsets *offsets);
 /* NULL when the partition is not assigned. */
 struct offsets_partition *offsets_find(struct offsets *offsets, int32_t partition);
 
-/* Extends the batch over message, whose fingerprint is stored if it is the last one. */
-void offsets_extend(struct offsets_partition *partition, const struct kafka_message *message);
-/* The same for a record that is not to be verified later: its fingerprint counts as unknown. */
-void offsets_extend_unverified(struct offsets_partition *partition, int64_t offset);
 /*
- * Where a batch with records of the partition starts to publish. Before the first record of a
+ * Extends the batch over the events of message with indexes from `from` up to, but not including,
+ * `to`; OFFSETS_INDEXES: up to its end. Its fingerprint is stored if it is the last one.
+ */
+void offsets_extend(struct offsets_partition *partition, const struct kafka_message *message,
+                    int64_t from, int64_t to);
+/* The same for a record that is not to be verified later: its fingerprint counts as unknown. */
+void offsets_extend_unverified(struct offsets_partition *partition, int64_t offset, int64_t from,
+                               int64_t to);
+/*
+ * Where a batch with events of the partition starts to publish. Before the first event of a
  * partition's first batch there was nothing to publish.
  */
 int64_t offsets_start_of_unpublished(const struct offsets_partition *partition);
-/* The visits of all records before it are acknowledged: what the store keeps as published. */
+/* The visits of all events before it are acknowledged: what the store keeps as published. */
 int64_t offsets_acknowledged(const struct offsets_partition *partition);
-/* True for a record that has been counted. It is read again only to be published again. */
-bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset);
+/* True for an event that has been counted. It is read again only to be published again. */
+bool offsets_is_counted(const struct offsets_partition *partition, int64_t position);
+/* True for an event that has been counted and published. */
+bool offsets_is_done(const struct offsets_partition *partition, int64_t position);
 /* True when storing the batch changes stored. */
 bool offsets_has_advanced(const struct offsets_partition *partition);
 bool offsets_any_advanced(const struct offsets *offsets);

@@ -5,39 +5,50 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <utlist.h>
 #include <xxhash.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/kafka/cloud_event.h"
 #include "lib/kafka/kafka_producer.h"
+#include "services/redirector/events/event_packer.h"
 #include "services/redirector/journal/journal_shard.h"
 
 #define SOURCE "/waymark/redirector"
-/* With 20 ms, a click of twelve partitions costs the broker nearly twice as much. */
-#define LINGER_MS 50
 /* One shard per slug keeps its events in order; several shards reduce lock contention. */
 #define SHARDS 4
 #define SEGMENT_BYTES_MAX (8 * 1024 * 1024)
 #define SEGMENT_BYTES_MIN (64 * 1024)
-/* Unacked records of one shard. */
+/* Unacked events of one shard. */
 #define IN_FLIGHT_MAX 65536
-#define PRODUCER_BYTES_MAX (64 * 1024 * 1024)
+/* Batches whose memory the producer holds. */
+#define PRODUCER_BATCHES_MAX 10000
+#define PRODUCER_BYTES_MAX (32 * 1024 * 1024)
 /* Sleep of the shipper when there is nothing to ship. */
 #define IDLE_US 10000
-/* Records of one shard before the shipper moves to the next. */
-#define BATCH_RECORDS 1000
+/* Events of one shard before the shipper moves to the next. */
+#define TURN_EVENTS 1000
 
 struct event_shipper {
 	struct kafka_producer *producer;
+	/* The thread's. */
+	struct event_packer *packer;
 	struct journal_shard *shards[SHARDS];
 	size_t shard_bytes_max;
+	const char *topic;
 	const struct log *log;
 	pthread_t thread;
 	_Atomic bool is_stopping;
 	_Atomic bool is_dropping;
+	/* Batches are sent at once. */
+	_Atomic bool has_ended_linger;
 	const struct clock *clock;
-	pthread_mutex_t losses_lock;
+	/* Protects the fields below. */
+	pthread_mutex_t lock;
+	/* Batches that the brokers found too large, oldest first. */
+	struct event_batch *refused;
 	/* Steady; 0: none yet. */
 	int64_t last_loss_us;
 	int64_t recent_losses;
@@ -52,12 +63,6 @@ struct event_shipper {
 	struct metric *over_share_total;
 	struct metric *journal_bytes;
 };
-
-/* Packs shard and ack_id of an unacked event into one pointer. */
-static void *pack(size_t shard, uint64_t ack_id)
-{
-	return (void *)(uintptr_t)(ack_id * SHARDS + shard);
-}
 
 /* dropped and acked are read before the counts that include them, so queued is never negative. */
 struct event_shipper_counts event_shipper_count(const struct event_shipper *shipper)
@@ -142,10 +147,10 @@ static bool is_recent(const struct event_shipper *shipper, int64_t now_us)
 int64_t event_shipper_dropped_lately(void *arg)
 {
 	struct event_shipper *shipper = arg;
-	pthread_mutex_lock(&shipper->losses_lock);
+	pthread_mutex_lock(&shipper->lock);
 	int64_t count =
 		is_recent(shipper, clock_steady_us(shipper->clock)) ? shipper->recent_losses : 0;
-	pthread_mutex_unlock(&shipper->losses_lock);
+	pthread_mutex_unlock(&shipper->lock);
 	return count;
 }
 
@@ -153,48 +158,67 @@ int64_t event_shipper_dropped_lately(void *arg)
 static void note_loss(struct event_shipper *shipper, enum err reason)
 {
 	int64_t now_us = clock_steady_us(shipper->clock);
-	pthread_mutex_lock(&shipper->losses_lock);
+	pthread_mutex_lock(&shipper->lock);
 	shipper->recent_losses = is_recent(shipper, now_us) ? shipper->recent_losses + 1 : 1;
 	shipper->last_loss_us = now_us;
-	pthread_mutex_unlock(&shipper->losses_lock);
+	pthread_mutex_unlock(&shipper->lock);
 	if (!atomic_exchange(&shipper->is_dropping, true))
 		log_error(shipper->log, "events_dropped", LOG_TEXT("reason", err_name(reason)));
+}
+
+/* A record of one event, which Kafka will never take. */
+static void drop(struct event_shipper *shipper, struct event_batch *batch)
+{
+	journal_ack(journal_shard_journal(shipper->shards[batch->shard]), batch->ack_ids[0]);
+	atomic_fetch_add(&shipper->rejected, 1);
+	note_loss(shipper, ERR_INVALID);
+	event_packer_free_batch(batch);
+}
+
+static void on_refused(struct event_shipper *shipper, struct event_batch *batch)
+{
+	if (batch->count == 1) {
+		drop(shipper, batch);
+		return;
+	}
+	pthread_mutex_lock(&shipper->lock);
+	DL_APPEND(shipper->refused, batch);
+	pthread_mutex_unlock(&shipper->lock);
 }
 
 /* A producer that is closing reports its records as undelivered; they stay in the journal. */
 static void on_delivery(void *ctx, void *opaque, enum err result)
 {
 	struct event_shipper *shipper = ctx;
-	uint64_t packed = (uint64_t)(uintptr_t)opaque;
-	if (result != OK && result != ERR_INVALID)
-		return;
-	journal_ack(journal_shard_journal(shipper->shards[packed % SHARDS]), packed / SHARDS);
+	struct event_batch *batch = opaque;
 	if (result == ERR_INVALID) {
-		atomic_fetch_add(&shipper->rejected, 1);
-		note_loss(shipper, result);
-	} else if (atomic_load_explicit(&shipper->is_dropping, memory_order_relaxed)) {
-		atomic_store(&shipper->is_dropping, false);
+		on_refused(shipper, batch);
+		return;
 	}
+	if (result == OK) {
+		struct journal *journal = journal_shard_journal(shipper->shards[batch->shard]);
+		for (size_t i = 0; i < batch->count; i++)
+			journal_ack(journal, batch->ack_ids[i]);
+		if (atomic_load_explicit(&shipper->is_dropping, memory_order_relaxed))
+			atomic_store(&shipper->is_dropping, false);
+	}
+	event_packer_free_batch(batch);
 }
 
-static enum err send(struct event_shipper *shipper, size_t shard,
-                     const struct journal_shard_record *found)
+static enum err produce(struct event_shipper *shipper, struct event_batch *batch)
 {
 	struct cloud_event headers;
 	struct kafka_record record = {
-		.topic = REDIRECT_EVENT_TOPIC,
-		.key = found->slug,
-		.key_len = strlen(found->slug),
-		.value = found->bytes,
-		.value_len = found->len,
+		.topic = shipper->topic,
+		.has_partition = true,
+		.partition = batch->partition,
+		.value = batch->value,
+		.value_len = batch->len,
 		.value_is_borrowed = true,
-		.opaque = pack(shard, found->ack_id),
+		.opaque = batch,
 	};
-	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE,
-	                    REDIRECT_EVENT_SCHEMA, SOURCE, found->slug, &record);
-	if (found->traceparent[0] != '\0')
-		record.headers[record.header_count++] =
-			(struct kafka_header){ TRACE_CONTEXT_HEADER, found->traceparent };
+	cloud_event_headers(&headers, batch->id, clock_now_us(shipper->clock), REDIRECT_BATCH_TYPE,
+	                    REDIRECT_BATCH_SCHEMA, SOURCE, NULL, &record);
 	return kafka_producer_send(shipper->producer, &record);
 }
 
@@ -204,30 +228,39 @@ static void maintain(struct event_shipper *shipper)
 		journal_maintain(journal_shard_journal(shipper->shards[shard]));
 }
 
-/* Sends one record; retries while the producer's queue is full. False: the shipper stops. */
-static bool send_with_retry(struct event_shipper *shipper, size_t shard,
-                            const struct journal_shard_record *found)
+/* Retries while the producer's queue is full. If the shipper stops, the journal keeps the events. */
+static void send(void *ctx, struct event_batch *batch)
 {
+	struct event_shipper *shipper = ctx;
 	enum err err;
-	while ((err = send(shipper, shard, found)) == ERR_LIMIT) {
-		if (atomic_load(&shipper->is_stopping))
-			return false;
+	while ((err = produce(shipper, batch)) == ERR_LIMIT &&
+	       !atomic_load(&shipper->is_stopping)) {
 		maintain(shipper);
 		usleep(IDLE_US);
 	}
-	if (err != OK)
-		on_delivery(shipper, pack(shard, found->ack_id), ERR_INVALID);
-	return true;
+	if (err == ERR_INVALID)
+		on_refused(shipper, batch);
+	else if (err != OK)
+		event_packer_free_batch(batch);
 }
 
-/* Ships a batch of one shard. Returns the number of records shipped. */
-static size_t ship(struct event_shipper *shipper, size_t shard)
+static void split_refused(struct event_shipper *shipper, int64_t now_us)
 {
-	struct journal_shard_record found;
+	pthread_mutex_lock(&shipper->lock);
+	struct event_batch *refused = shipper->refused, *batch, *next;
+	shipper->refused = NULL;
+	pthread_mutex_unlock(&shipper->lock);
+	DL_FOREACH_SAFE(refused, batch, next)
+	event_packer_split(shipper->packer, batch, now_us);
+}
+
+/* Packs a turn of one shard. Returns the number of events. */
+static size_t pack(struct event_shipper *shipper, size_t shard, int64_t now_us)
+{
+	struct journal_shard_record event;
 	size_t count = 0;
-	while (count < BATCH_RECORDS && journal_shard_next(shipper->shards[shard], &found) &&
-	       send_with_retry(shipper, shard, &found))
-		count++;
+	for (; count < TURN_EVENTS && journal_shard_next(shipper->shards[shard], &event); count++)
+		event_packer_add(shipper->packer, shard, &event, now_us);
 	return count;
 }
 
@@ -237,10 +270,16 @@ static void *run(void *arg)
 	struct event_shipper *shipper = arg;
 	thread_lower_priority();
 	while (!atomic_load(&shipper->is_stopping)) {
+		int64_t now_us = clock_steady_us(clock_system());
+		int32_t partitions = kafka_producer_partitions(shipper->producer);
 		size_t count = 0;
 		maintain(shipper);
-		for (size_t shard = 0; shard < SHARDS; shard++)
-			count += ship(shipper, shard);
+		split_refused(shipper, now_us);
+		event_packer_set_partitions(shipper->packer, partitions);
+		for (size_t shard = 0; partitions > 0 && shard < SHARDS; shard++)
+			count += pack(shipper, shard, now_us);
+		event_packer_send_due(shipper->packer, now_us,
+		                      atomic_load(&shipper->has_ended_linger));
 		if (count == 0)
 			usleep(IDLE_US);
 	}
@@ -287,10 +326,11 @@ static void create_producer(void *ctx)
 	const struct event_shipper_config *config = creation->config;
 	struct kafka_producer_config producer = {
 		.kafka = config->kafka,
-		.topics = { REDIRECT_EVENT_TOPIC },
-		.queue_max = (size_t)SHARDS * IN_FLIGHT_MAX,
+		.topics = { config->topic },
+		.counts_partitions = true,
+		.queue_max = PRODUCER_BATCHES_MAX,
 		.queue_bytes_max = PRODUCER_BYTES_MAX,
-		.linger_ms = LINGER_MS,
+		.linger_ms = 0,
 		.message_timeout_ms = 0,
 		.delivered = on_delivery,
 		.ctx = creation->shipper,
@@ -303,15 +343,17 @@ static void create_producer(void *ctx)
 enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out)
 {
 	struct event_shipper *shipper = mem_zero(sizeof(*shipper));
+	shipper->topic = config->topic;
 	shipper->log = config->log;
 	shipper->clock = config->clock;
-	pthread_mutex_init(&shipper->losses_lock, NULL);
+	pthread_mutex_init(&shipper->lock, NULL);
 	struct creation creation = { .shipper = shipper, .config = config };
 	thread_call_at_lower_priority(create_producer, &creation);
 	if (creation.result != OK) {
 		free(shipper);
 		return creation.result;
 	}
+	shipper->packer = event_packer_new(SHARDS, send, shipper);
 	create_shards(shipper, config);
 	register_metrics(shipper, config->metrics);
 	thread_spawn(&shipper->thread, "event-shipper", run, shipper);
@@ -319,11 +361,10 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 	return OK;
 }
 
-void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event,
-                          const char *traceparent)
+void event_shipper_append(struct event_shipper *shipper, const struct redirect_event *event)
 {
-	size_t shard = XXH3_64bits(event->slug, strlen(event->slug)) % SHARDS;
-	enum err err = journal_shard_append(shipper->shards[shard], event, traceparent);
+	uint64_t slug_hash = XXH3_64bits(event->slug, strlen(event->slug));
+	enum err err = journal_shard_append(shipper->shards[slug_hash % SHARDS], event, slug_hash);
 	if (err == OK)
 		return;
 	atomic_fetch_add(&shipper->dropped, 1);
@@ -341,7 +382,7 @@ bool event_shipper_is_healthy(void *arg)
 
 void event_shipper_end_linger(struct event_shipper *shipper)
 {
-	kafka_producer_end_linger(shipper->producer);
+	atomic_store(&shipper->has_ended_linger, true);
 }
 
 enum err event_shipper_flush(struct event_shipper *shipper, int64_t timeout_ms)
@@ -365,8 +406,12 @@ void event_shipper_free(struct event_shipper *shipper)
 	atomic_store(&shipper->is_stopping, true);
 	pthread_join(shipper->thread, NULL);
 	kafka_producer_free(shipper->producer);
+	event_packer_free(shipper->packer);
+	struct event_batch *batch, *next;
+	DL_FOREACH_SAFE(shipper->refused, batch, next)
+	event_packer_free_batch(batch);
 	for (size_t i = 0; i < SHARDS; i++)
 		journal_shard_free(shipper->shards[i]);
-	pthread_mutex_destroy(&shipper->losses_lock);
+	pthread_mutex_destroy(&shipper->lock);
 	free(shipper);
 }

@@ -1,14 +1,14 @@
 /*
  * Safe from any thread. Stores the event of each redirect in a journal on disk and ships it to
- * Kafka (waymark.redirects.v1), at least once and in the order of its sequence. A redirect never
- * waits for Kafka.
+ * Kafka, at least once and in the order of its sequence. A redirect never waits for Kafka.
  *
- *       event_shipper_append(shipper, &event, traceparent);   // before the response is queued
+ *       event_shipper_append(shipper, &event);   // before the response is queued
  *
  * event_shipper_append returns once the event is in the journal (journal.h), so the event survives
- * kill -9. One thread ships the journal's records and releases them when Kafka has acknowledged
- * them. What an earlier process left in the directory is shipped first. While Kafka is down the
- * journals grow up to bytes_max; beyond that, events are dropped and counted. At every scrape
+ * kill -9. One thread packs the journal's records into batches (event_packer.h), ships those and
+ * releases the records when Kafka has acknowledged them. What an earlier process left in the
+ * directory is shipped first. While Kafka is down the journals grow up to bytes_max; beyond that,
+ * events are dropped and counted. At every scrape
  *
  *   waymark_events_accepted_total
  *       = waymark_events_acked_total + waymark_events_queued + waymark_events_dropped_total
@@ -33,6 +33,8 @@ struct event_shipper;
 
 struct event_shipper_config {
 	const struct kafka_config *kafka;
+	/* Of RedirectBatch. */
+	const char *topic;
 	/* Created if missing; its parent must exist. */
 	const char *journal_dir;
 	/* Of all journal shards together. */
@@ -48,9 +50,8 @@ struct event_shipper_config {
 enum err event_shipper_new(const struct event_shipper_config *config,
                            struct event_shipper **out) MUST_CHECK;
 
-/* Copies event; sets its instance and sequence. traceparent: see trace_context.h, or "". */
-void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event,
-                          const char *traceparent);
+/* Copies event, and gives the copy an id of its own. */
+void event_shipper_append(struct event_shipper *shipper, const struct redirect_event *event);
 
 struct event_shipper_counts {
 	uint64_t accepted;

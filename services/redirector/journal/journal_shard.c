@@ -21,21 +21,22 @@ struct shares {
 	uint16_t holders[2];
 };
 
-/*
- * Precedes the message: what the shipper needs for the key and headers of the Kafka record. The slug
- * follows, then TRACE_CONTEXT_SIZE bytes of traceparent if has_trace, then the message.
- */
+/* Precedes the event: what the shipper needs to put it into a batch. */
 struct head {
-	uint8_t event_id[ENTROPY_UUID_SIZE];
-	int64_t occurred_at_us;
-	uint8_t slug_len;
-	bool has_trace;
+	uint8_t instance[ENTROPY_UUID_SIZE];
+	uint64_t sequence;
+	uint64_t slug_hash;
 	/* Where its bytes are counted; for the process that wrote the record. */
 	struct shares shares;
-	uint8_t zero[2];
+	uint8_t zero[4];
 };
 /* A journal may be read by a later version of the program. */
-static_assert(sizeof(struct head) == 32, "the size of the head is part of the format");
+static_assert(sizeof(struct head) == 40, "the size of the head is part of the format");
+
+struct record {
+	struct head head;
+	uint8_t event[REDIRECT_EVENT_BYTES_MAX];
+};
 
 struct journal_shard {
 	struct journal *journal;
@@ -48,7 +49,6 @@ struct journal_shard {
 	pthread_mutex_t append_lock;
 	uint64_t sequence;
 	struct entropy_pool entropy;
-	struct strbuf bytes;
 };
 
 static uint16_t holder_of(const struct journal_shard *shard, const char *text, uint64_t kind)
@@ -85,8 +85,6 @@ struct journal_shard *journal_shard_new(const struct journal_config *config)
 	shard->journal = journal_new(&own);
 	entropy_uuid4(shard->instance);
 	pthread_mutex_init(&shard->append_lock, NULL);
-	strbuf_init(&shard->bytes, sizeof(struct head) + SLUG_SIZE + TRACE_CONTEXT_SIZE +
-	                                   REDIRECT_EVENT_BYTES_MAX);
 	return shard;
 }
 
@@ -95,20 +93,8 @@ void journal_shard_free(struct journal_shard *shard)
 	if (!shard)
 		return;
 	journal_free(shard->journal);
-	strbuf_clear(&shard->bytes);
 	pthread_mutex_destroy(&shard->append_lock);
 	free(shard);
-}
-
-/* Counted first: the record may be released before journal_append returns. */
-static enum err append_bytes(struct journal_shard *shard, struct shares shares)
-{
-	int64_t bytes = (int64_t)journal_segment_record_bytes(shard->bytes.len);
-	count_held(shard, shares, bytes);
-	enum err err = journal_append(shard->journal, shard->bytes.data, shard->bytes.len);
-	if (err != OK)
-		count_held(shard, shares, -bytes);
-	return err;
 }
 
 static bool has_room(struct journal_shard *shard, struct shares shares)
@@ -125,39 +111,35 @@ static bool has_room(struct journal_shard *shard, struct shares shares)
 	return true;
 }
 
-static enum err append(struct journal_shard *shard, struct redirect_event *event,
-                       const char *traceparent)
+/* Counted first: the record may be released before journal_append returns. */
+static enum err append(struct journal_shard *shard, const struct record *record, size_t len)
 {
-	struct head head = { .occurred_at_us = event->occurred_at_us,
-		             .slug_len = (uint8_t)strlen(event->slug),
-		             .has_trace = traceparent[0] != '\0',
-		             .shares = { { holder_of(shard, event->slug, 0),
-		                           holder_of(shard, event->client_network, 1) } } };
-	if (!has_room(shard, head.shares))
-		return ERR_LIMIT;
-	memcpy(event->instance, shard->instance, sizeof(event->instance));
-	event->sequence = shard->sequence + 1;
-	entropy_pool_uuid7(&shard->entropy, event->occurred_at_us, event->event_id);
-	memcpy(head.event_id, event->event_id, sizeof(head.event_id));
-	strbuf_reset(&shard->bytes);
-	strbuf_add(&shard->bytes, &head, sizeof(head));
-	strbuf_add(&shard->bytes, event->slug, head.slug_len);
-	if (head.has_trace)
-		strbuf_add(&shard->bytes, traceparent, TRACE_CONTEXT_SIZE);
-	redirect_event_encode(event, &shard->bytes);
-	enum err err = strbuf_status(&shard->bytes);
-	if (err == OK)
-		err = append_bytes(shard, head.shares);
-	if (err == OK)
-		shard->sequence++;
+	int64_t bytes = (int64_t)journal_segment_record_bytes(len);
+	count_held(shard, record->head.shares, bytes);
+	enum err err = journal_append(shard->journal, record, len);
+	if (err != OK)
+		count_held(shard, record->head.shares, -bytes);
 	return err;
 }
 
-enum err journal_shard_append(struct journal_shard *shard, struct redirect_event *event,
-                              const char *traceparent)
+enum err journal_shard_append(struct journal_shard *shard, const struct redirect_event *event,
+                              uint64_t slug_hash)
 {
+	struct record record;
+	record.head = (struct head){ .slug_hash = slug_hash,
+		                     .shares = { { holder_of(shard, event->slug, 0),
+		                                   holder_of(shard, event->client_network, 1) } } };
+	memcpy(record.head.instance, shard->instance, sizeof(record.head.instance));
+	size_t len = sizeof(record.head) + redirect_event_encode(event, record.event);
+	if (!has_room(shard, record.head.shares))
+		return ERR_LIMIT;
 	pthread_mutex_lock(&shard->append_lock);
-	enum err err = append(shard, event, traceparent);
+	entropy_pool_uuid7(&shard->entropy, event->occurred_at_us,
+	                   record.event + REDIRECT_EVENT_ID_AT);
+	record.head.sequence = shard->sequence + 1;
+	enum err err = append(shard, &record, len);
+	if (err == OK)
+		shard->sequence++;
 	pthread_mutex_unlock(&shard->append_lock);
 	return err;
 }
@@ -168,17 +150,14 @@ bool journal_shard_next(struct journal_shard *shard, struct journal_shard_record
 	if (!journal_next(shard->journal, &found))
 		return false;
 	const struct head *head = found.bytes;
-	const char *slug = (const char *)(head + 1), *trace = slug + head->slug_len;
-	size_t trace_len = head->has_trace ? TRACE_CONTEXT_SIZE : 0;
 	*record = (struct journal_shard_record){
-		.event_id = head->event_id,
-		.occurred_at_us = head->occurred_at_us,
-		.bytes = trace + trace_len,
-		.len = found.len - sizeof(*head) - head->slug_len - trace_len,
+		.instance = head->instance,
+		.sequence = head->sequence,
+		.slug_hash = head->slug_hash,
+		.bytes = head + 1,
+		.len = found.len - sizeof(*head),
 		.ack_id = found.ack_id,
 	};
-	memcpy(record->slug, slug, head->slug_len);
-	memcpy(record->traceparent, trace, trace_len);
 	return true;
 }
 

@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/base/trace_context.h"
 #include "lib/clicks/redirect_event.h"
 #include "services/redirector/journal/journal.h"
 
@@ -28,22 +27,21 @@ struct journal_shard *journal_shard_new(const struct journal_config *config);
 void journal_shard_free(struct journal_shard *shard);
 
 /*
- * Safe from any thread. Sets the event's id, instance and sequence. traceparent may be "".
- * ERR_LIMIT: the journal is full or cannot be written, or the event's link or network already holds
- * more of it than is free; the event was not stored.
+ * Safe from any thread. Gives the event an id of its own and a sequence. slug_hash decides the
+ * partition. ERR_LIMIT: the journal is full or cannot be written, or the event's link or network
+ * already holds more of it than is free; the event was not stored.
  */
-enum err journal_shard_append(struct journal_shard *shard, struct redirect_event *event,
-                              const char *traceparent) MUST_CHECK;
+enum err journal_shard_append(struct journal_shard *shard, const struct redirect_event *event,
+                              uint64_t slug_hash) MUST_CHECK;
 
 /* Events that were refused because their link or network held too much. Safe from any thread. */
 uint64_t journal_shard_over_share(const struct journal_shard *shard);
 
-/* Everything needed to send a record without decoding it. Borrowed until it is acked. */
+/* Everything needed to send an event without decoding it. Borrowed until it is acked. */
 struct journal_shard_record {
-	const uint8_t *event_id;
-	int64_t occurred_at_us;
-	char slug[SLUG_SIZE];
-	char traceparent[TRACE_CONTEXT_SIZE];
+	const uint8_t *instance;
+	uint64_t sequence;
+	uint64_t slug_hash;
 	/* A waymark.v1.RedirectEvent. */
 	const void *bytes;
 	size_t len;

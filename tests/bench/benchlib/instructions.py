@@ -262,7 +262,7 @@ def consumer(folder, stage, options):
     bench.database.empty()
 
     def counted():
-        return bench.database.ask("SELECT coalesce(sum(next_offset), 0) FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'")
+        return bench.database.ask(ingest.COUNTED)
 
     running = Consumer(stage, folder, options.build)
     try:

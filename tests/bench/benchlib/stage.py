@@ -13,6 +13,18 @@ LINKS = 1_000_000
 TOPIC = "waymark.redirects.v1"
 
 
+def events_of(batch):
+    """The number of events in a RedirectBatch, of which each field has a length."""
+    at = count = 0
+    while at < len(batch):
+        count += batch[at] >> 3 == 3
+        at, length, shift = at + 1, 0, 0
+        while batch[at] >= 128:
+            at, length, shift = at + 1, length | (batch[at] & 127) << shift, shift + 7
+        at += 1 + (length | batch[at] << shift)
+    return count
+
+
 class Stack:
     """A whole stack."""
 
@@ -59,6 +71,7 @@ class Stage(Stack):
         for name in ("redirector-1", "consumer-1", "janitor-1"):
             self.run("stop", name)
         self.stores = self.env
+        self.events_read, self.read_to = 0, {}  # partition → next offset
         self.neighbours = [Neighbour(name, self.pid_of(name)) for name in ("kafka", "redis", "postgres")]
 
     def add_links(self, count=LINKS):
@@ -96,13 +109,23 @@ class Stage(Stack):
             visitors.wait()
 
     def events_in_kafka(self):
-        """How many events the topic has taken in all, over its partitions."""
+        """How many events the topic has taken in all. Reads what came since the last call."""
         from confluent_kafka import Consumer, TopicPartition
 
-        reader = Consumer({"bootstrap.servers": self.stores["KAFKA_BROKERS"], "group.id": "bench"})
+        reader = Consumer({"bootstrap.servers": self.stores["KAFKA_BROKERS"], "group.id": "bench", "enable.auto.commit": False})
+        deadline = time.monotonic() + 600
         try:
             partitions = reader.list_topics(TOPIC, timeout=120).topics[TOPIC].partitions
-            return sum(reader.get_watermark_offsets(TopicPartition(TOPIC, each), timeout=120)[1] for each in partitions)
+            ends = {each: reader.get_watermark_offsets(TopicPartition(TOPIC, each), timeout=120)[1] for each in partitions}
+            reader.assign([TopicPartition(TOPIC, each, self.read_to.get(each, 0)) for each in partitions])
+            while any(self.read_to.get(each, 0) < end for each, end in ends.items()):
+                if time.monotonic() > deadline:
+                    raise SystemExit(f"bench: {TOPIC} cannot be read")
+                for message in reader.consume(1000, 1):
+                    if message.error() is None:
+                        self.events_read += events_of(message.value())
+                        self.read_to[message.partition()] = message.offset() + 1
+            return self.events_read
         finally:
             reader.close()
 
@@ -118,3 +141,4 @@ class Stage(Stack):
                 raise SystemExit(f"bench: {TOPIC} does not go away")
             time.sleep(0.2)
         admin.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result()
+        self.events_read, self.read_to = 0, {}

@@ -8,6 +8,7 @@ screen, because the stack has an IP address and a port there.
 
 import datetime
 import hashlib
+import itertools
 import os
 import random
 import uuid
@@ -65,28 +66,29 @@ def moment(dice, now):
 
 
 def make_events(messages, links):
-    dice, instance = random.Random(12), uuid.uuid4().bytes
+    dice = random.Random(12)
     now = datetime.datetime.now(datetime.timezone.utc)
-    for sequence in range(VISITS):
+    for _ in range(VISITS):
         time = moment(dice, now)
         time_us = int(time.timestamp() * 1_000_000)
         link = links[min(int(dice.expovariate(0.45)), len(links) - 1)]
         visitor = int(dice.random() ** 2 * 160)
-        yield link["slug"], messages.RedirectEvent(
+        yield messages.RedirectEvent(
             event_id=event_id(dice, time_us), occurred_at_us=time_us, link_id=link["id"], slug=link["slug"], link_version=1,
             client_network=often_first(dice, NETWORKS), visitor_hash=hashlib.sha256(f"{time.date()} {visitor} {link['id']}".encode()).digest(),
             user_agent=GOOGLEBOT if dice.random() < 0.09 else often_first(dice, AGENTS), referrer=often_first(dice, REFERRERS),
             accept_language=often_first(dice, LANGUAGES), host="go.example", query=often_first(dice, CAMPAIGNS), status=302, latency_us=400,
-            method=1, instance=instance, sequence=sequence + 1, destination_host="shop.example",
+            method=1, destination_host="shop.example",
         )  # fmt: skip
 
 
-def send(env, events):
+def send(env, messages, events):
     import confluent_kafka
 
-    producer = confluent_kafka.Producer(kafka_settings(env) | {"linger.ms": 20})
-    for slug, event in events:
-        producer.produce(TOPIC, event.SerializeToString(), key=slug.encode())
+    producer, instance = confluent_kafka.Producer(kafka_settings(env)), uuid.uuid4().bytes
+    while some := list(itertools.islice(events, 500)):
+        batch = messages.RedirectBatch(instance=instance, sequence_steps=[1] * len(some), events=some)
+        producer.produce(TOPIC, batch.SerializeToString())
     assert producer.flush(60) == 0
 
 
@@ -100,7 +102,7 @@ def shop(env, user, messages):
     for title in ("Autumn catalogue", "Spring catalogue"):
         assert user.call("PATCH", f"/api/links/{links[0]['id']}", {"title": title}).status == 200
     assert user.call("PATCH", f"/api/links/{links[-1]['id']}", {"state": "disabled"}).status == 200
-    send(env, make_events(messages, links))
+    send(env, messages, make_events(messages, links))
     since = datetime.date.today() - datetime.timedelta(days=DAYS + 1)
     wait_until(lambda: user.call("GET", f"/api/stats/summary?from={since}").json["total"] == VISITS, 120, "all visits to be counted")
     user.links = links

@@ -37,6 +37,7 @@ struct consumer_fixture_record {
 	char topic[80];
 	char partition[16];
 	char offset[24];
+	char index[24];
 	char original_bytes[24];
 };
 
@@ -82,7 +83,15 @@ void consumer_fixture_create_topics(struct consumer_fixture *fixture);
 
 /* A click by a human, now, with a unique event id. visitor identifies the visitor. */
 struct redirect_event consumer_fixture_click(int64_t link_id, uint32_t visitor);
+/* A record with one click. The key of all records is a slug, which determines the partition. */
 void consumer_fixture_produce(struct consumer_fixture *fixture, const struct redirect_event *click);
+/* One record with all these clicks. */
+void consumer_fixture_produce_batch(struct consumer_fixture *fixture,
+                                    const struct redirect_event *clicks, size_t count);
+/* count records with one click each, or one with count clicks, on seventeen links; waits for Kafka. */
+void consumer_fixture_produce_clicks(struct consumer_fixture *fixture, int count);
+void consumer_fixture_produce_record(struct consumer_fixture *fixture, int64_t first_link,
+                                     size_t count);
 void consumer_fixture_produce_bytes(struct consumer_fixture *fixture, const char *key,
                                     const void *bytes, size_t len);
 /* Waits until Kafka has acknowledged everything. */
@@ -100,7 +109,24 @@ struct ingest *consumer_fixture_start(struct consumer_fixture *fixture);
  * partitions. At most one.
  */
 struct ingest *consumer_fixture_start_zombie(struct consumer_fixture *fixture);
+/* Waits until the consumers of this test have logged text so many times. */
+void consumer_fixture_await_logged(const struct consumer_fixture *fixture, const char *text,
+                                   int times);
+#define CONSUMER_FIXTURE_ASSIGNED "kafka_partitions_assigned"
+/* Of two that compete, one is always fenced, maybe after the other has counted everything. */
+#define CONSUMER_FIXTURE_FENCED "batch_fenced"
 void consumer_fixture_stop(struct consumer_fixture *fixture, struct ingest *ingest);
+
+/*
+ * Counts so many events of the first record of a partition and stops, as a consumer does that dies
+ * between two transactions of a record. Leaves batches of that size configured. The topic has nothing
+ * but records that are longer.
+ */
+void consumer_fixture_count_part(struct consumer_fixture *fixture, size_t events);
+
+/* What the database answers, and until it answers wanted. */
+int64_t consumer_fixture_ask(struct consumer_fixture *fixture, const char *sql);
+void consumer_fixture_await(struct consumer_fixture *fixture, const char *sql, int64_t wanted);
 
 /*
  * The visits counted for all links. consumer_fixture_assert_ledger compares this number with every
@@ -117,9 +143,9 @@ void consumer_fixture_assert_ledger(struct consumer_fixture *fixture, int64_t co
 size_t consumer_fixture_read(struct consumer_fixture *fixture, const char *topic, size_t count);
 
 /*
- * Reads the dead letters as consumer_fixture_read does and keeps the first one of each position. A
- * batch that is repeated, because it was fenced or took too long, sends its letters again.
+ * Reads the dead letters as consumer_fixture_read does. There must be count, each of another
+ * position: only a process or connection that dies repeats a letter.
  */
-size_t consumer_fixture_read_letters(struct consumer_fixture *fixture, size_t count);
+void consumer_fixture_read_letters(struct consumer_fixture *fixture, size_t count);
 
 #endif

@@ -4,9 +4,11 @@
 
 #include "lib/base/clock.h"
 #include "services/analytics-consumer/storage/offsets.h"
+#include "tests/support/click_batch.h"
 #include "tests/support/test.h"
 
 #define BATCH_MAX 2000
+#define RECORD_BYTES_MAX ((size_t)1024 * 1024)
 #define TOPIC "redirects"
 
 /* Creates the rows in consumer_offsets, as an assignment does. */
@@ -28,15 +30,16 @@ void partition_owner_open(struct partition_owner *owner, struct consumer_fixture
 		                                   .topic = TOPIC,
 		                                   .visits_max = BATCH_MAX,
 		                                   .log = fixture->backend->log };
+	int64_t position = offsets_position(stored, 0);
 	const struct offsets_partition partitions[] = {
-		{ .partition = 0, .stored = stored, .published = stored },
-		{ .partition = 1, .stored = stored, .published = stored }
+		{ .partition = 0, .stored = position, .published = position },
+		{ .partition = 1, .stored = position, .published = position }
 	};
 	*owner = (struct partition_owner){ .fixture = fixture, .store = visit_store_new(&config) };
 	batch_init(&owner->batch, BATCH_MAX, TOPIC, "dead-letters");
 	offsets_assign(&owner->offsets, partitions, 2);
 	create_rows(fixture);
-	strbuf_init(&owner->encoded, REDIRECT_EVENT_BYTES_MAX);
+	strbuf_init(&owner->encoded, RECORD_BYTES_MAX);
 }
 
 void partition_owner_close(struct partition_owner *owner)
@@ -47,17 +50,33 @@ void partition_owner_close(struct partition_owner *owner)
 	visit_store_free(owner->store);
 }
 
-void partition_owner_add(struct partition_owner *owner, int32_t partition, int64_t offset,
-                         const struct redirect_event *click)
+void partition_owner_add_record(struct partition_owner *owner, int32_t partition, int64_t offset,
+                                const struct redirect_event *clicks, size_t count)
 {
 	strbuf_reset(&owner->encoded);
-	redirect_event_encode(click, &owner->encoded);
+	click_batch_encode(clicks, count, &owner->encoded);
+	assert_int_equal(strbuf_status(&owner->encoded), OK);
 	const struct kafka_message message = { .partition = partition,
 		                               .offset = offset,
 		                               .value = owner->encoded.data,
 		                               .value_len = owner->encoded.len };
-	batch_add(&owner->batch, owner->fixture->enrich, &message,
-	          offsets_find(&owner->offsets, partition), clock_now_us(clock_system()));
+	batch_open(&owner->batch, &message, offsets_find(&owner->offsets, partition),
+	           &owner->record);
+	partition_owner_continue(owner);
+}
+
+void partition_owner_continue(struct partition_owner *owner)
+{
+	assert_true(owner->record.is_open);
+	batch_add(&owner->batch, owner->fixture->enrich, &owner->record,
+	          offsets_find(&owner->offsets, owner->record.message.partition),
+	          clock_now_us(clock_system()));
+}
+
+void partition_owner_add(struct partition_owner *owner, int32_t partition, int64_t offset,
+                         const struct redirect_event *click)
+{
+	partition_owner_add_record(owner, partition, offset, click, 1);
 }
 
 void partition_owner_add_clicks(struct partition_owner *owner, int32_t partition,
@@ -67,6 +86,12 @@ void partition_owner_add_clicks(struct partition_owner *owner, int32_t partition
 		struct redirect_event click = consumer_fixture_click(1 + i % 7, (uint32_t)i);
 		partition_owner_add(owner, partition, first_offset + i, &click);
 	}
+}
+
+void partition_owner_publish_from(struct partition_owner *owner, int64_t offset, int64_t index)
+{
+	offsets_find(&owner->offsets, 0)->published = offsets_position(offset, index);
+	offsets_begin_batch(&owner->offsets);
 }
 
 enum err partition_owner_store(struct partition_owner *owner)

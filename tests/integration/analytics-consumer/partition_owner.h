@@ -20,19 +20,32 @@ struct partition_owner {
 	struct visit_store *store;
 	struct batch batch;
 	struct offsets offsets;
+	/* The last one added. */
+	struct batch_record record;
 	struct strbuf encoded;
 };
 
-/* stored: the offset at which both partitions start; 0 = never counted. */
+/* stored: the record at which both partitions start; 0 = never counted. */
 void partition_owner_open(struct partition_owner *owner, struct consumer_fixture *fixture,
                           int64_t stored);
 void partition_owner_close(struct partition_owner *owner);
 
-/* Adds one click to the batch, or count clicks on seven links at consecutive offsets. */
+/*
+ * Adds a record with one click to the batch, or count records with one click each on seven links at
+ * consecutive offsets.
+ */
 void partition_owner_add(struct partition_owner *owner, int32_t partition, int64_t offset,
                          const struct redirect_event *click);
 void partition_owner_add_clicks(struct partition_owner *owner, int32_t partition,
                                 int64_t first_offset, int count);
+
+/* Adds one record with count clicks, as far as the batch has room, and continues it. */
+void partition_owner_add_record(struct partition_owner *owner, int32_t partition, int64_t offset,
+                                const struct redirect_event *clicks, size_t count);
+void partition_owner_continue(struct partition_owner *owner);
+
+/* As after a crash: visits of partition 0 from this event on are to be published again. */
+void partition_owner_publish_from(struct partition_owner *owner, int64_t offset, int64_t index);
 
 /* The result of visit_store_add for the batch. */
 enum err partition_owner_store(struct partition_owner *owner);

@@ -13,57 +13,18 @@
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
 #include "tests/support/test.h"
 
-static void produce_clicks(struct consumer_fixture *fixture, int count)
-{
-	for (int i = 0; i < count; i++) {
-		struct redirect_event click = consumer_fixture_click(1 + i % 17, (uint32_t)i);
-		consumer_fixture_produce(fixture, &click);
-	}
-	consumer_fixture_flush(fixture);
-}
-
-static int64_t ask(struct consumer_fixture *fixture, const char *sql)
-{
-	return test_database_ask(fixture->database, sql);
-}
-
-static void await(struct consumer_fixture *fixture, const char *sql, int64_t wanted)
-{
-	test_database_await(fixture->database, sql, wanted, CONSUMER_FIXTURE_DEADLINE_MS);
-}
-
 TEST_CASE(counts_every_click_once)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
 	struct ingest *ingest = consumer_fixture_start(fixture);
-	produce_clicks(fixture, 3000);
+	consumer_fixture_produce_clicks(fixture, 3000);
 	consumer_fixture_await_counted(fixture, 3000);
 	consumer_fixture_assert_ledger(fixture, 3000);
 	assert_true(ingest_kafka_is_reachable(ingest));
 	assert_true(ingest_has_no_halted_partition(ingest));
 	assert_true(ingest_can_store(ingest));
 	consumer_fixture_stop(fixture, ingest);
-}
-
-TEST_CASE(continues_where_it_stopped)
-{
-	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
-	produce_clicks(fixture, 500);
-	consumer_fixture_stop(fixture, consumer_fixture_start(fixture));
-	for (int round = 1; round <= 3; round++) {
-		produce_clicks(fixture, 500);
-		struct ingest *ingest = consumer_fixture_start(fixture);
-		consumer_fixture_await_counted(fixture, 500 + 500 * round);
-		consumer_fixture_stop(fixture, ingest);
-	}
-	consumer_fixture_assert_ledger(fixture, 2000);
-	/* After an orderly shutdown nothing has to be published again. */
-	assert_int_equal(
-		ask(fixture,
-	            "SELECT count(*) FROM consumer_offsets WHERE published_offset <> next_offset"),
-		0);
 }
 
 TEST_CASE(drops_events_that_redirectors_send_again)
@@ -76,9 +37,15 @@ TEST_CASE(drops_events_that_redirectors_send_again)
 		for (uint32_t again = 0; again <= i % 4; again++)
 			consumer_fixture_produce(fixture, &click);
 	}
+	struct redirect_event clicks[20];
+	for (uint32_t i = 0; i < 20; i++)
+		clicks[i] = consumer_fixture_click(1 + i % 3, i);
+	consumer_fixture_produce_batch(fixture, clicks, 20);
+	consumer_fixture_produce_batch(fixture, clicks, 20);
 	consumer_fixture_flush(fixture);
-	await(fixture, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 750);
-	consumer_fixture_assert_ledger(fixture, 300);
+	consumer_fixture_await(fixture, "SELECT sum(next_offset)::bigint FROM consumer_offsets",
+	                       752);
+	consumer_fixture_assert_ledger(fixture, 320);
 	consumer_fixture_stop(fixture, ingest);
 }
 
@@ -87,7 +54,7 @@ TEST_CASE(starts_before_its_topics_exist)
 	struct consumer_fixture *fixture = *state;
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_create_topics(fixture);
-	produce_clicks(fixture, 100);
+	consumer_fixture_produce_clicks(fixture, 100);
 	consumer_fixture_await_counted(fixture, 100);
 	consumer_fixture_stop(fixture, ingest);
 	consumer_fixture_assert_ledger(fixture, 100);
@@ -104,23 +71,26 @@ TEST_CASE(stores_the_time_up_to_which_it_has_counted)
 	consumer_fixture_flush(fixture);
 	consumer_fixture_await_counted(fixture, 1);
 	/* Nothing else waits, so as_of approaches the present although the click is old. */
-	await(fixture,
-	      "SELECT count(*) FROM consumer_offsets WHERE as_of > now() - interval '10 seconds'",
-	      CONSUMER_FIXTURE_PARTITIONS);
+	consumer_fixture_await(
+		fixture,
+		"SELECT count(*) FROM consumer_offsets WHERE as_of > now() - interval '10 seconds'",
+		CONSUMER_FIXTURE_PARTITIONS);
 	/* as_of advances even without clicks. */
 	test_database_run(fixture->database,
 	                  "CREATE TABLE seen AS SELECT max(as_of) AS as_of FROM consumer_offsets");
 	for (int i = 0; i < 2; i++) {
-		await(fixture,
-		      "SELECT (count(*) > 0)::int FROM consumer_offsets, seen WHERE consumer_offsets.as_of > seen.as_of",
-		      1);
+		consumer_fixture_await(
+			fixture,
+			"SELECT (count(*) > 0)::int FROM consumer_offsets, seen WHERE consumer_offsets.as_of > seen.as_of",
+			1);
 		test_database_run(
 			fixture->database,
 			"UPDATE seen SET as_of = (SELECT max(as_of) FROM consumer_offsets)");
 		/* as_of never covers clicks that may still be in flight. */
 		assert_int_equal(
-			ask(fixture,
-		            "SELECT count(*) FROM seen WHERE as_of > now() - interval '1 second'"),
+			consumer_fixture_ask(
+				fixture,
+				"SELECT count(*) FROM seen WHERE as_of > now() - interval '1 second'"),
 			0);
 	}
 	consumer_fixture_stop(fixture, ingest);
@@ -141,10 +111,10 @@ TEST_CASE(advances_as_of_of_idle_partitions_while_another_is_busy)
 	}
 	consumer_fixture_flush(fixture);
 	consumer_fixture_await_counted(fixture, 40);
-	assert_int_equal(ask(fixture, "SELECT count(*) FROM consumer_offsets"),
+	assert_int_equal(consumer_fixture_ask(fixture, "SELECT count(*) FROM consumer_offsets"),
 	                 CONSUMER_FIXTURE_PARTITIONS);
 	int clicks = 0;
-	while (ask(
+	while (consumer_fixture_ask(
 		fixture,
 		"SELECT (now() - min(as_of) > interval '10 seconds')::int FROM consumer_offsets")) {
 		assert_true(clicks < CLICKS_MAX);
@@ -176,18 +146,6 @@ static size_t read_visits(struct consumer_fixture *fixture, size_t count)
 	return n;
 }
 
-struct assignment_wait {
-	const struct backend_fixture *backend;
-	int assignments;
-};
-
-static bool has_been_assigned(void *ctx)
-{
-	const struct assignment_wait *wait = ctx;
-	return backend_fixture_logged(wait->backend, "kafka_partitions_assigned") >=
-	       wait->assignments;
-}
-
 static int by_id(const void *a, const void *b)
 {
 	return strcmp(((const struct consumer_fixture_record *)a)->id,
@@ -199,7 +157,7 @@ TEST_CASE(publishes_each_counted_visit)
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
 	struct ingest *ingest = consumer_fixture_start(fixture);
-	produce_clicks(fixture, 400);
+	consumer_fixture_produce_clicks(fixture, 400);
 	struct redirect_event repeated = consumer_fixture_click(1, 1);
 	consumer_fixture_produce(fixture, &repeated);
 	consumer_fixture_produce(fixture, &repeated);
@@ -223,18 +181,18 @@ TEST_CASE(publishes_visits_again_with_the_same_content_after_a_crash)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
-	produce_clicks(fixture, 200);
+	consumer_fixture_produce_clicks(fixture, 200);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_await_counted(fixture, 200);
 	consumer_fixture_stop(fixture, ingest);
-	int64_t unpublished =
-		ask(fixture,
-	            "WITH moved AS (UPDATE consumer_offsets SET published_offset = next_offset / 2 "
-	            "RETURNING next_offset - published_offset AS unpublished) "
-	            "SELECT sum(unpublished)::bigint FROM moved");
+	int64_t unpublished = consumer_fixture_ask(
+		fixture,
+		"WITH moved AS (UPDATE consumer_offsets SET published_offset = next_offset / 2 "
+		"RETURNING next_offset - published_offset AS unpublished) "
+		"SELECT sum(unpublished)::bigint FROM moved");
 	assert_in_range(unpublished, 100, 110);
 	ingest = consumer_fixture_start(fixture);
-	produce_clicks(fixture, 10);
+	consumer_fixture_produce_clicks(fixture, 10);
 	consumer_fixture_await_counted(fixture, 210);
 	size_t n = read_visits(fixture, 210 + (size_t)unpublished);
 	consumer_fixture_stop(fixture, ingest);
@@ -258,23 +216,22 @@ TEST_CASE(publishes_all_visits_again_even_if_it_is_stopped_meanwhile)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
-	produce_clicks(fixture, 400);
+	consumer_fixture_produce_clicks(fixture, 400);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_await_counted(fixture, 400);
 	consumer_fixture_stop(fixture, ingest);
 	test_database_run(fixture->database, "UPDATE consumer_offsets SET published_offset = 0");
 	fixture->config.batch_events = 3;
 	for (int i = 0; i < 4; i++) {
-		int assigned =
-			backend_fixture_logged(fixture->backend, "kafka_partitions_assigned");
-		struct assignment_wait wait = { fixture->backend, assigned + 1 };
+		int assigned = backend_fixture_logged(fixture->backend, CONSUMER_FIXTURE_ASSIGNED);
 		ingest = consumer_fixture_start(fixture);
-		backend_fixture_wait(has_been_assigned, &wait, CONSUMER_FIXTURE_DEADLINE_MS);
+		consumer_fixture_await_logged(fixture, CONSUMER_FIXTURE_ASSIGNED, assigned + 1);
 		consumer_fixture_stop(fixture, ingest);
 	}
 	ingest = consumer_fixture_start(fixture);
-	await(fixture,
-	      "SELECT count(*) FROM consumer_offsets WHERE published_offset <> next_offset", 0);
+	consumer_fixture_await(
+		fixture,
+		"SELECT count(*) FROM consumer_offsets WHERE published_offset <> next_offset", 0);
 	consumer_fixture_stop(fixture, ingest);
 	consumer_fixture_assert_ledger(fixture, 400);
 	size_t n = read_visits(fixture, 800);
@@ -290,21 +247,15 @@ TEST_CASE(publishes_all_visits_again_even_if_it_is_stopped_meanwhile)
 	assert_int_equal(ids, 400);
 }
 
-static bool has_been_refused(void *ctx)
-{
-	return backend_fixture_logged(((struct consumer_fixture *)ctx)->backend,
-	                              "\"visits_refused\"") >= 2;
-}
-
 /* A consumer of small batches whose visits Kafka has refused twice. */
 static struct ingest *start_until_visits_are_refused(struct consumer_fixture *fixture, int clicks)
 {
 	fixture->visits_bytes_max = "50";
 	consumer_fixture_create_topics(fixture);
 	fixture->config.batch_events = 10;
-	produce_clicks(fixture, clicks);
+	consumer_fixture_produce_clicks(fixture, clicks);
 	struct ingest *ingest = consumer_fixture_start(fixture);
-	backend_fixture_wait(has_been_refused, fixture, CONSUMER_FIXTURE_DEADLINE_MS);
+	consumer_fixture_await_logged(fixture, "\"visits_refused\"", 2);
 	return ingest;
 }
 
@@ -318,8 +269,9 @@ TEST_CASE(stops_counting_and_logs_while_kafka_refuses_visits)
 	consumer_fixture_stop(fixture, ingest);
 	consumer_fixture_assert_ledger(fixture, counted);
 	assert_int_equal(
-		ask(fixture,
-	            "SELECT count(*) FROM consumer_offsets WHERE published_offset = next_offset"),
+		consumer_fixture_ask(
+			fixture,
+			"SELECT count(*) FROM consumer_offsets WHERE published_offset = next_offset"),
 		0);
 }
 
@@ -345,46 +297,6 @@ TEST_CASE(publishes_refused_visits_once_kafka_accepts_them)
 	qsort(fixture->records, n, sizeof(*fixture->records), by_id);
 	for (size_t i = 1; i < n; i++)
 		assert_string_not_equal(fixture->records[i - 1].id, fixture->records[i].id);
-}
-
-/* Two groups on one store: each considers itself the owner of all partitions. */
-TEST_CASE(counts_once_while_two_groups_compete)
-{
-	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
-	struct ingest *first = consumer_fixture_start(fixture);
-	struct ingest *second = consumer_fixture_start_zombie(fixture);
-	struct assignment_wait wait = { .backend = fixture->backend, .assignments = 2 };
-	backend_fixture_wait(has_been_assigned, &wait, CONSUMER_FIXTURE_DEADLINE_MS);
-	for (int i = 0; i < 30; i++)
-		produce_clicks(fixture, 100);
-	consumer_fixture_await_counted(fixture, 3000);
-	consumer_fixture_assert_ledger(fixture, 3000);
-	assert_true(backend_fixture_logged(fixture->backend, "batch_fenced") > 0);
-	consumer_fixture_stop(fixture, first);
-	consumer_fixture_stop(fixture, second);
-	consumer_fixture_assert_ledger(fixture, 3000);
-}
-
-TEST_CASE(shares_partitions_within_its_group)
-{
-	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
-	struct ingest *ingests[3];
-	for (size_t i = 0; i < 3; i++) {
-		ingests[i] = consumer_fixture_start(fixture);
-		produce_clicks(fixture, 300);
-	}
-	for (size_t i = 0; i < 3; i++) {
-		consumer_fixture_await_counted(fixture, 900 + 300 * (int64_t)i);
-		consumer_fixture_stop(fixture, ingests[i]);
-		produce_clicks(fixture, 300);
-	}
-	assert_int_equal(consumer_fixture_counted(fixture), 1500);
-	struct ingest *last = consumer_fixture_start(fixture);
-	consumer_fixture_await_counted(fixture, 1800);
-	consumer_fixture_stop(fixture, last);
-	consumer_fixture_assert_ledger(fixture, 1800);
 }
 
 TEST_MAIN(.set_up = consumer_fixture_open, .tear_down = consumer_fixture_close)

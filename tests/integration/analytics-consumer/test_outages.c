@@ -9,15 +9,6 @@
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
 #include "tests/support/test.h"
 
-static void produce_clicks(struct consumer_fixture *fixture, int count)
-{
-	for (int i = 0; i < count; i++) {
-		struct redirect_event click = consumer_fixture_click(1 + i % 17, (uint32_t)i);
-		consumer_fixture_produce(fixture, &click);
-	}
-	consumer_fixture_flush(fixture);
-}
-
 TEST_CASE(starts_before_postgres_is_up)
 {
 	struct consumer_fixture *fixture = *state;
@@ -25,7 +16,7 @@ TEST_CASE(starts_before_postgres_is_up)
 	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
 	struct ingest *ingest = consumer_fixture_start(fixture);
-	produce_clicks(fixture, 500);
+	consumer_fixture_produce_clicks(fixture, 500);
 	assert_int_equal(consumer_fixture_counted(fixture), 0);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	consumer_fixture_await_counted(fixture, 500);
@@ -41,10 +32,10 @@ TEST_CASE(keeps_its_batch_while_postgres_is_frozen)
 	consumer_fixture_create_topics(fixture);
 	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	struct ingest *ingest = consumer_fixture_start(fixture);
-	produce_clicks(fixture, 500);
+	consumer_fixture_produce_clicks(fixture, 500);
 	consumer_fixture_await_counted(fixture, 500);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
-	produce_clicks(fixture, 5000);
+	consumer_fixture_produce_clicks(fixture, 5000);
 	assert_int_equal(consumer_fixture_counted(fixture), 500);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	consumer_fixture_await_counted(fixture, 5500);
@@ -102,11 +93,11 @@ TEST_CASE(gathers_only_one_more_batch_while_postgres_is_frozen)
 	fixture->config.metrics = metrics_new();
 	fixture->config.batch_events = BATCH;
 	struct ingest *ingest = consumer_fixture_start(fixture);
-	produce_clicks(fixture, 1);
+	consumer_fixture_produce_clicks(fixture, 1);
 	consumer_fixture_await_counted(fixture, 1);
 	wait_for_mark(fixture);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
-	produce_clicks(fixture, 4 * BATCH);
+	consumer_fixture_produce_clicks(fixture, 4 * BATCH);
 	/*
 	 * More than the waiting batch, which its timer may have closed early, but never more than
 	 * two batches.
@@ -134,10 +125,10 @@ TEST_CASE(counts_once_while_connections_are_closed)
 	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	fixture->config.batch_ms = 2;
 	struct ingest *ingest = consumer_fixture_start(fixture);
-	produce_clicks(fixture, 1);
+	consumer_fixture_produce_clicks(fixture, 1);
 	consumer_fixture_await_counted(fixture, 1);
 	for (int cut = 0; cut < CUTS; cut++) {
-		produce_clicks(fixture, CLICKS_PER_CUT);
+		consumer_fixture_produce_clicks(fixture, CLICKS_PER_CUT);
 		/*
 		 * Not a wait for a condition: spreads the failures over all moments of a
 		 * transaction.
@@ -162,7 +153,7 @@ TEST_CASE(counts_once_when_the_outcome_of_a_commit_is_unknown)
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	int clicks = 0;
 	while (commit_fault_proxy_lost_replies(proxy) < 20) {
-		produce_clicks(fixture, 50);
+		consumer_fixture_produce_clicks(fixture, 50);
 		clicks += 50;
 		consumer_fixture_await_counted(fixture, clicks);
 	}
@@ -184,10 +175,10 @@ TEST_CASE(stops_quickly_while_postgres_is_down)
 	consumer_fixture_create_topics(fixture);
 	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	struct ingest *ingest = consumer_fixture_start(fixture);
-	produce_clicks(fixture, 100);
+	consumer_fixture_produce_clicks(fixture, 100);
 	consumer_fixture_await_counted(fixture, 100);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
-	produce_clicks(fixture, 100);
+	consumer_fixture_produce_clicks(fixture, 100);
 	int64_t began_ms = backend_fixture_now_ms();
 	consumer_fixture_stop(fixture, ingest);
 	test_speed_at_most(backend_fixture_now_ms() - began_ms, 15000, "ms");

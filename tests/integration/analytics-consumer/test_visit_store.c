@@ -79,6 +79,49 @@ TEST_CASE(continues_over_gaps_between_offsets)
 	partition_owner_close(&owner);
 }
 
+static void assert_stored(struct consumer_fixture *fixture, int64_t offset, int64_t index,
+                          int64_t published_offset, int64_t published_index)
+{
+	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), offset);
+	assert_int_equal(ask(fixture, OFFSET("next_index", 0)), index);
+	assert_int_equal(ask(fixture, OFFSET("published_offset", 0)), published_offset);
+	assert_int_equal(ask(fixture, OFFSET("published_index", 0)), published_index);
+}
+
+TEST_CASE(stores_a_record_that_is_longer_than_a_batch_in_parts)
+{
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	struct redirect_event clicks[10];
+	struct offsets_partition row;
+	const int32_t partition = 0;
+	for (size_t i = 0; i < 10; i++)
+		clicks[i] = consumer_fixture_click(1 + (int64_t)i, (uint32_t)i);
+	partition_owner_open(&owner, fixture, 0);
+	owner.batch.visits_max = 4;
+	partition_owner_add_record(&owner, 0, 57, clicks, 10);
+	offsets_find(&owner.offsets, 0)->next_fingerprint = 5057;
+	assert_int_equal(partition_owner_store(&owner), OK);
+	assert_stored(fixture, 57, 4, 57, 0);
+	partition_owner_begin_batch(&owner);
+	/* What the next owner would read. The fingerprint is that of the same record. */
+	struct pg_conn *conn = test_database_connect(fixture->database, "waymark_consumer");
+	assert_int_equal(offsets_read(conn, "redirects", &partition, 1, &row), OK);
+	pg_conn_close(conn);
+	assert_int_equal(row.stored, offsets_position(57, 4));
+	assert_int_equal(row.published, offsets_position(57, 0));
+	assert_int_equal(row.fingerprint, 5057);
+	partition_owner_continue(&owner);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	assert_stored(fixture, 57, 8, 57, 4);
+	partition_owner_begin_batch(&owner);
+	partition_owner_continue(&owner);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	assert_stored(fixture, 58, 0, 57, 8);
+	consumer_fixture_assert_ledger(fixture, 10);
+	partition_owner_close(&owner);
+}
+
 TEST_CASE(marks_only_published_visits_as_published)
 {
 	struct consumer_fixture *fixture = *state;
@@ -92,8 +135,7 @@ TEST_CASE(marks_only_published_visits_as_published)
 	 * same batch.
 	 */
 	partition_owner_open(&owner, fixture, 10);
-	owner.offsets.partitions[0].published = 7;
-	offsets_begin_batch(&owner.offsets);
+	partition_owner_publish_from(&owner, 7, 0);
 	partition_owner_add_clicks(&owner, 0, 7, 6);
 	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), 13);
@@ -358,6 +400,7 @@ TEST_CASE(returns_already_counted_visits_as_they_were_stored)
 		fixture->database,
 		"UPDATE visit_log SET country = 'DE', region = 'DE-BE', browser = 'As stored', "
 		"browser_version = '1.2', os_version = '3.4', referrer_source = 'Then'");
+	partition_owner_publish_from(&owner, 0, 0);
 	partition_owner_add(&owner, 0, 1, &again);
 	partition_owner_add(&owner, 0, 0, &unique);
 	partition_owner_add(&owner, 0, 2, &fresh);
@@ -412,6 +455,7 @@ TEST_CASE(skips_already_counted_visits_whose_day_was_dropped)
 	struct partition_owner owner;
 	struct redirect_event click = consumer_fixture_click(1, 1);
 	partition_owner_open(&owner, fixture, 10);
+	partition_owner_publish_from(&owner, 5, 0);
 	partition_owner_add(&owner, 0, 5, &click);
 	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(owner.batch.visits[0].disposition, VISIT_DUPLICATE);

@@ -46,6 +46,91 @@ TEST_CASE(changes_nothing_for_a_zombie)
 	partition_owner_close(&owner);
 }
 
+/* Two owners of a batch of four of a record with ten clicks. */
+static void open_within_a_record(struct consumer_fixture *fixture, struct partition_owner *first,
+                                 struct partition_owner *second)
+{
+	struct partition_owner *const owners[] = { first, second };
+	struct redirect_event clicks[10];
+	for (size_t i = 0; i < 10; i++)
+		clicks[i] = consumer_fixture_click(1 + (int64_t)i, (uint32_t)i);
+	for (size_t i = 0; i < 2; i++) {
+		partition_owner_open(owners[i], fixture, 7);
+		owners[i]->batch.visits_max = 4;
+	}
+	test_database_run(fixture->database,
+	                  "UPDATE consumer_offsets SET next_offset = 7, published_offset = 7");
+	for (size_t i = 0; i < 2; i++)
+		partition_owner_add_record(owners[i], 0, 7, clicks, 10);
+}
+
+/* The offset is the same before and after the batch. The index decides. */
+TEST_CASE(changes_nothing_for_a_zombie_within_a_record)
+{
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner, zombie;
+	open_within_a_record(fixture, &owner, &zombie);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	int64_t before = hash_of_tables(fixture);
+	assert_int_equal(partition_owner_store(&zombie), ERR_CONFLICT);
+	/* Nor may it halt the partition or mark its visits as published. */
+	struct pg_conn *conn = test_database_connect(fixture->database, "waymark_consumer");
+	struct offsets_partition *p = offsets_find(&zombie.offsets, 0);
+	p->halt_reason = OFFSETS_ANOTHER_RECORD;
+	assert_int_equal(offsets_halt(conn, "redirects", p), OK);
+	p->halt_reason = OFFSETS_NOT_HALTED;
+	assert_int_equal(offsets_store_published(conn, "redirects", &zombie.offsets, 0), OK);
+	pg_conn_close(conn);
+	assert_int_equal(hash_of_tables(fixture), before);
+	partition_owner_close(&zombie);
+	partition_owner_close(&owner);
+}
+
+TEST_CASE(finds_out_what_became_of_a_batch_within_a_record)
+{
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner, other;
+	open_within_a_record(fixture, &owner, &other);
+	owner.batch.in_doubt = true;
+	assert_int_equal(partition_owner_store(&owner), OK);
+	consumer_fixture_assert_ledger(fixture, 4);
+	owner.batch.in_doubt = true;
+	assert_int_equal(partition_owner_store(&owner), OK);
+	assert_false(owner.batch.in_doubt);
+	partition_owner_begin_batch(&owner);
+	partition_owner_continue(&owner);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	/* As far as the other knows, its batch of the first four is not stored. */
+	other.batch.in_doubt = true;
+	assert_int_equal(partition_owner_store(&other), ERR_CONFLICT);
+	consumer_fixture_assert_ledger(fixture, 8);
+	partition_owner_close(&other);
+	partition_owner_close(&owner);
+}
+
+TEST_CASE(halts_a_partition_within_a_record)
+{
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner, other;
+	open_within_a_record(fixture, &owner, &other);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	partition_owner_begin_batch(&owner);
+	struct pg_conn *conn = test_database_connect(fixture->database, "waymark_consumer");
+	struct offsets_partition *p = offsets_find(&owner.offsets, 0);
+	p->halt_reason = OFFSETS_ANOTHER_RECORD;
+	assert_int_equal(offsets_halt(conn, "redirects", p), OK);
+	pg_conn_close(conn);
+	assert_int_equal(test_database_ask(fixture->database,
+	                                   "SELECT count(*) FROM consumer_offsets "
+	                                   "WHERE halted_at IS NOT NULL"),
+	                 1);
+	partition_owner_continue(&owner);
+	assert_int_equal(partition_owner_store(&owner), ERR_CONFLICT);
+	consumer_fixture_assert_ledger(fixture, 4);
+	partition_owner_close(&other);
+	partition_owner_close(&owner);
+}
+
 TEST_CASE(lets_only_one_of_two_new_owners_count)
 {
 	struct consumer_fixture *fixture = *state;

@@ -35,15 +35,6 @@ static struct workers *start_workers(struct consumer_fixture *fixture, size_t co
 	return start_workers_with(fixture, count, metrics, "");
 }
 
-static void produce_clicks(struct consumer_fixture *fixture, int count)
-{
-	for (int i = 0; i < count; i++) {
-		struct redirect_event click = consumer_fixture_click(1 + i % 17, (uint32_t)i);
-		consumer_fixture_produce(fixture, &click);
-	}
-	consumer_fixture_flush(fixture);
-}
-
 struct share {
 	struct metrics *metrics;
 	const struct consumer_fixture *fixture;
@@ -66,7 +57,7 @@ TEST_CASE(count_every_click_once)
 	consumer_fixture_create_topics(fixture);
 	struct workers *workers = start_workers(fixture, WORKERS, metrics);
 	backend_fixture_wait(all_have_partitions, &share, CONSUMER_FIXTURE_DEADLINE_MS);
-	produce_clicks(fixture, 3000);
+	consumer_fixture_produce_clicks(fixture, 3000);
 	consumer_fixture_await_counted(fixture, 3000);
 	consumer_fixture_assert_ledger(fixture, 3000);
 	assert_true(workers_reach_kafka(workers));
@@ -122,7 +113,7 @@ TEST_CASE(share_one_geoip_database)
 	build_database(path);
 	struct workers *workers = start_workers_with(fixture, WORKERS, NULL, path);
 	assert_int_equal(backend_fixture_logged(fixture->backend, "\"geoip_database_read\""), 1);
-	produce_clicks(fixture, 100);
+	consumer_fixture_produce_clicks(fixture, 100);
 	consumer_fixture_await_counted(fixture, 100);
 	workers_stop(workers);
 	test_folder_remove(folder);

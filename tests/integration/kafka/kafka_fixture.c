@@ -1,6 +1,7 @@
 #include "tests/integration/kafka/kafka_fixture.h"
 
 #include <librdkafka/rdkafka.h>
+#include <poll.h>
 #include <stdint.h>
 
 #include "tests/support/test.h"
@@ -30,7 +31,13 @@ static enum err ensure(const struct backend_fixture *f, struct kafka_topic topic
 
 void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partitions)
 {
-	assert_int_equal(ensure(f, (struct kafka_topic){ .partitions = partitions }), OK);
+	const struct kafka_topic topic = { .partitions = partitions };
+	int64_t until_ms = backend_fixture_now_ms() + TIMEOUT_MS;
+	enum err err;
+	/* The brokers may still name a topic that was deleted a moment ago. */
+	while ((err = ensure(f, topic)) == ERR_CONFLICT && backend_fixture_now_ms() < until_ms)
+		poll(NULL, 0, 50);
+	assert_int_equal(err, OK);
 }
 
 enum err kafka_fixture_try_topic(const struct backend_fixture *f, const char *setting,
@@ -163,8 +170,7 @@ size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partit
 	return count;
 }
 
-void kafka_fixture_delete_before(const struct backend_fixture *f, const char *topic,
-                                 int32_t partition, int64_t offset)
+static rd_kafka_t *new_admin(const struct backend_fixture *f)
 {
 	char problem[256] = "";
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -173,6 +179,65 @@ void kafka_fixture_delete_before(const struct backend_fixture *f, const char *to
 	                 RD_KAFKA_CONF_OK);
 	rd_kafka_t *client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, problem, sizeof(problem));
 	assert_non_null(client);
+	return client;
+}
+
+/* Waits for the answer to a request, and releases its queue. */
+static void await_admin(rd_kafka_queue_t *queue)
+{
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+	assert_non_null(event);
+	assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
+	rd_kafka_event_destroy(event);
+	rd_kafka_queue_destroy(queue);
+}
+
+/* The broker answers the request for more partitions before it names them to producers. */
+static void await_partitions(rd_kafka_t *rk, const char *topic, int wanted)
+{
+	int64_t until_ms = backend_fixture_now_ms() + TIMEOUT_MS;
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(rk, topic, NULL);
+	for (int count = 0; count != wanted;) {
+		const struct rd_kafka_metadata *metadata = NULL;
+		assert_true(backend_fixture_now_ms() < until_ms);
+		assert_int_equal(rd_kafka_metadata(rk, 0, handle, &metadata, TIMEOUT_MS),
+		                 RD_KAFKA_RESP_ERR_NO_ERROR);
+		count = metadata->topics[0].partition_cnt;
+		rd_kafka_metadata_destroy(metadata);
+	}
+	rd_kafka_topic_destroy(handle);
+}
+
+void kafka_fixture_add_partitions(const struct backend_fixture *f, int32_t count)
+{
+	char problem[256] = "";
+	rd_kafka_t *client = new_admin(f);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+	rd_kafka_NewPartitions_t *more =
+		rd_kafka_NewPartitions_new(f->unique, (size_t)count, problem, sizeof(problem));
+	assert_non_null(more);
+	rd_kafka_CreatePartitions(client, &more, 1, NULL, queue);
+	await_admin(queue);
+	rd_kafka_NewPartitions_destroy(more);
+	await_partitions(client, f->unique, count);
+	rd_kafka_destroy(client);
+}
+
+void kafka_fixture_delete_topic(const struct backend_fixture *f)
+{
+	rd_kafka_t *client = new_admin(f);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+	rd_kafka_DeleteTopic_t *topic = rd_kafka_DeleteTopic_new(f->unique);
+	rd_kafka_DeleteTopics(client, &topic, 1, NULL, queue);
+	await_admin(queue);
+	rd_kafka_DeleteTopic_destroy(topic);
+	rd_kafka_destroy(client);
+}
+
+void kafka_fixture_delete_before(const struct backend_fixture *f, const char *topic,
+                                 int32_t partition, int64_t offset)
+{
+	rd_kafka_t *client = new_admin(f);
 	rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_topic_partition_list_add(offsets, topic, partition)->offset = offset;
 	rd_kafka_DeleteRecords_t *deletion = rd_kafka_DeleteRecords_new(offsets);

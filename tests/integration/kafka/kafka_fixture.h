@@ -22,6 +22,10 @@ void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partiti
 enum err kafka_fixture_try_topic(const struct backend_fixture *f, const char *setting,
                                  const char *value) MUST_CHECK;
 
+/* Adds partitions to that topic until it has count. Returns when brokers name them all. */
+void kafka_fixture_add_partitions(const struct backend_fixture *f, int32_t count);
+void kafka_fixture_delete_topic(const struct backend_fixture *f);
+
 /*
  * Sends count records with the keys and values "<prefix>0", "<prefix>1", … and waits until they are
  * acked.

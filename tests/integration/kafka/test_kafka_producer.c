@@ -94,8 +94,8 @@ TEST_CASE(delivers_key_value_and_headers)
 	assert_int_equal(got[0].header_count, 8);
 	assert_string_equal(got[0].headers[0].name, "ce_specversion");
 	assert_string_equal(got[0].headers[1].value, "01000000-0000-0000-0000-000000000000");
-	assert_string_equal(got[0].headers[6].name, "content-type");
-	assert_string_equal(got[0].headers[6].value, "application/protobuf");
+	assert_string_equal(got[0].headers[5].name, "content-type");
+	assert_string_equal(got[0].headers[5].value, "application/protobuf");
 	assert_string_equal(got[0].headers[7].name, "ce_dataschema");
 	assert_string_equal(got[1].key, "gone");
 	assert_string_equal(got[1].value, "(tombstone)");

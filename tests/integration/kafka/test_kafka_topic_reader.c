@@ -212,42 +212,6 @@ TEST_CASE(starts_while_the_brokers_are_unreachable)
 	kafka_topic_reader_free(early.reader);
 }
 
-static void await_admin(rd_kafka_queue_t *queue)
-{
-	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
-	assert_non_null(event);
-	assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
-	rd_kafka_event_destroy(event);
-}
-
-static rd_kafka_t *new_admin(const struct backend_fixture *f)
-{
-	char why[256];
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	assert_int_equal(
-		rd_kafka_conf_set(conf, "bootstrap.servers", f->kafka.brokers, why, sizeof(why)),
-		RD_KAFKA_CONF_OK);
-	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-	assert_non_null(rk);
-	return rk;
-}
-
-/* The broker answers the request for more partitions before it names them to producers. */
-static void await_partitions(rd_kafka_t *rk, const char *topic, int wanted)
-{
-	int64_t until_ms = backend_fixture_now_ms() + TIMEOUT_MS;
-	rd_kafka_topic_t *handle = rd_kafka_topic_new(rk, topic, NULL);
-	for (int count = 0; count != wanted;) {
-		const struct rd_kafka_metadata *metadata = NULL;
-		assert_true(backend_fixture_now_ms() < until_ms);
-		assert_int_equal(rd_kafka_metadata(rk, 0, handle, &metadata, TIMEOUT_MS),
-		                 RD_KAFKA_RESP_ERR_NO_ERROR);
-		count = metadata->topics[0].partition_cnt;
-		rd_kafka_metadata_destroy(metadata);
-	}
-	rd_kafka_topic_destroy(handle);
-}
-
 TEST_CASE(reads_partitions_that_are_added_from_their_beginning)
 {
 	const struct backend_fixture *f = *state;
@@ -255,17 +219,7 @@ TEST_CASE(reads_partitions_that_are_added_from_their_beginning)
 	struct recorder r = { 0 };
 	start_reader(f, &f->kafka, &r);
 	poll_until_reading(f, &r, 1);
-	rd_kafka_t *admin = new_admin(f);
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
-	char why[256];
-	rd_kafka_NewPartitions_t *more = rd_kafka_NewPartitions_new(f->unique, 3, why, sizeof(why));
-	assert_non_null(more);
-	rd_kafka_CreatePartitions(admin, &more, 1, NULL, queue);
-	await_admin(queue);
-	rd_kafka_NewPartitions_destroy(more);
-	rd_kafka_queue_destroy(queue);
-	await_partitions(admin, f->unique, 3);
-	rd_kafka_destroy(admin);
+	kafka_fixture_add_partitions(f, 3);
 	kafka_fixture_fill(f, "k", 60);
 	poll_until(&r, has_got_values, 60);
 	assert_int_equal(r.found, 3);
@@ -281,14 +235,7 @@ TEST_CASE(reports_a_lost_offset_and_continues_at_the_end)
 	struct recorder r = { 0 };
 	start_reader(f, &f->kafka, &r);
 	poll_until_reading(f, &r, 1);
-	rd_kafka_t *admin = new_admin(f);
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
-	rd_kafka_DeleteTopic_t *topic = rd_kafka_DeleteTopic_new(f->unique);
-	rd_kafka_DeleteTopics(admin, &topic, 1, NULL, queue);
-	await_admin(queue);
-	rd_kafka_DeleteTopic_destroy(topic);
-	rd_kafka_queue_destroy(queue);
-	rd_kafka_destroy(admin);
+	kafka_fixture_delete_topic(f);
 	kafka_fixture_create_topic(f, 1);
 	poll_until(&r, has_lost, 1);
 	poll_until_reading(f, &r, 1);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/clicks/redirect_event.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/clicks/salt_store.h"
 #include "services/redirector/events/event_shipper.h"
 #include "tests/integration/redirector/event_reader.h"
@@ -17,6 +17,17 @@
 #define ACKED "waymark_events_acked_total"
 #define QUEUED "waymark_events_queued"
 #define DROPPED "waymark_events_dropped_total"
+
+static void read_events(struct fixture *f, const char *name, struct event_read *events,
+                        size_t count)
+{
+	char slug[SLUG_SIZE];
+	event_reader_read(&(struct event_reader){ .kafka = &f->config.kafka,
+	                                          .topic = REDIRECT_BATCH_TOPIC,
+	                                          .slug = fixture_slug(f, name, slug),
+	                                          .log = f->log },
+	                  events, count);
+}
 
 /* How often the journal was written to disk. The linker leads the call here (--wrap). */
 static _Atomic unsigned syncs;
@@ -195,7 +206,7 @@ static void *append_events(void *arg)
 	event.method = REDIRECT_METHOD_GET;
 	snprintf(event.slug, sizeof(event.slug), "sum");
 	for (int i = 0; i < APPENDED; i++)
-		event_shipper_append(arg, &event, "");
+		event_shipper_append(arg, &event);
 	return NULL;
 }
 
@@ -204,6 +215,7 @@ TEST_CASE(counts_add_up_at_every_scrape)
 	struct fixture *f = *state;
 	struct event_shipper_config config = {
 		.kafka = &f->config.kafka,
+		.topic = REDIRECT_BATCH_TOPIC,
 		.journal_dir = f->journal_dir,
 		.bytes_max = (size_t)16 * 1024 * 1024,
 		.clock = clock_system(),
@@ -232,6 +244,7 @@ TEST_CASE(says_for_an_hour_how_many_events_were_lost)
 	clock_fake_init(&clock, clock_now_us(clock_system()));
 	struct event_shipper_config config = {
 		.kafka = &nowhere,
+		.topic = REDIRECT_BATCH_TOPIC,
 		.journal_dir = f->journal_dir,
 		.bytes_max = (size_t)256 * 1024,
 		.clock = &clock.clock,
@@ -280,12 +293,12 @@ static void get_link_until_hashed(struct fixture *f, const char *name, const cha
 /* Leaves the files as kill -9 does: nothing reached Kafka. */
 TEST_CASE(the_next_redirector_ships_unacknowledged_events)
 {
-	static struct redirect_event events[20];
 	struct fixture *f = *state;
 	struct kafka_config nowhere = f->config.kafka;
 	snprintf(nowhere.brokers, sizeof(nowhere.brokers), FIXTURE_UNREACHABLE_KAFKA);
 	struct event_shipper_config config = {
 		.kafka = &nowhere,
+		.topic = REDIRECT_BATCH_TOPIC,
 		.journal_dir = f->journal_dir,
 		.bytes_max = (size_t)16 * 1024 * 1024,
 		.clock = clock_system(),
@@ -294,14 +307,14 @@ TEST_CASE(the_next_redirector_ships_unacknowledged_events)
 	};
 	struct event_shipper *shipper = NULL;
 	assert_int_equal(event_shipper_new(&config, &shipper), OK);
-	for (size_t i = 0; i < 20; i++) {
-		events[i] = (struct redirect_event){ .link_id = 1,
-			                             .link_version = 1,
-			                             .occurred_at_us = 1,
-			                             .status = 302,
-			                             .method = REDIRECT_METHOD_GET };
-		fixture_slug(f, "left", events[i].slug);
-		event_shipper_append(shipper, &events[i], "");
+	for (int64_t i = 1; i <= 20; i++) {
+		struct redirect_event event = { .link_id = i,
+			                        .link_version = 1,
+			                        .occurred_at_us = 1,
+			                        .status = 302,
+			                        .method = REDIRECT_METHOD_GET };
+		fixture_slug(f, "left", event.slug);
+		event_shipper_append(shipper, &event);
 	}
 	event_shipper_free(shipper);
 
@@ -312,19 +325,22 @@ TEST_CASE(the_next_redirector_ships_unacknowledged_events)
 	assert_int_equal(fixture_get_link(f, "left", ""), 302);
 	fixture_await_metric(f, ACKED, 21);
 	assert_int_equal(fixture_metric(f, ACCEPTED), 21);
-	static struct redirect_event found[21];
-	event_reader_read(f, "left", found, 21);
+	static struct event_read found[21];
+	read_events(f, "left", found, 21);
 	for (size_t i = 0; i < 20; i++) {
-		assert_memory_equal(found[i].event_id, events[i].event_id, ENTROPY_UUID_SIZE);
-		assert_int_equal(found[i].event_id[6] >> 4, 7);
+		assert_int_equal(found[i].event.link_id, i + 1);
+		assert_int_equal(found[i].event.event_id[6] >> 4, 7);
 		assert_int_equal(found[i].sequence, i + 1);
+		assert_memory_equal(found[i].instance, found[0].instance, ENTROPY_UUID_SIZE);
 	}
+	assert_int_equal(found[20].sequence, 1);
 	assert_memory_not_equal(found[20].instance, found[19].instance, ENTROPY_UUID_SIZE);
 }
 
 TEST_CASE(describes_the_visitor_without_the_address)
 {
-	static struct redirect_event events[5];
+	static struct event_read read[5];
+	struct redirect_event events[5];
 	struct fixture *f = *state;
 	snprintf(f->config.region, sizeof(f->config.region), "eu-west");
 	create_salts(f);
@@ -341,17 +357,17 @@ TEST_CASE(describes_the_visitor_without_the_address)
 	fixture_get_link(f, "visited", "X-Forwarded-For: unknown\r\n");
 	fixture_get_link(f, "visited", "");
 	fixture_await_metric(f, ACKED, fixture_metric(f, ACCEPTED));
-	event_reader_read(f, "visited", events, 5);
+	read_events(f, "visited", read, 5);
 
 	for (size_t i = 0; i < 5; i++) {
+		events[i] = read[i].event;
 		assert_int_equal(events[i].status, 302);
 		assert_int_equal(events[i].link_version, 1);
 		assert_string_equal(events[i].region, "eu-west");
 		assert_true(events[i].occurred_at_us >= before_us);
 		assert_true(events[i].latency_us < 5000000);
-		assert_memory_equal(events[i].instance, events[0].instance,
-		                    sizeof(events[0].instance));
-		assert_true(i == 0 || events[i].sequence == events[i - 1].sequence + 1);
+		assert_memory_equal(read[i].instance, read[0].instance, ENTROPY_UUID_SIZE);
+		assert_true(i == 0 || read[i].sequence == read[i - 1].sequence + 1);
 		assert_true(i == 0 || memcmp(events[i].event_id, events[i - 1].event_id,
 		                             ENTROPY_UUID_SIZE) != 0);
 	}

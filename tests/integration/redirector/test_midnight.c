@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/clicks/redirect_batch.h"
 #include "lib/clicks/salt_store.h"
 #include "services/redirector/events/click.h"
 #include "tests/integration/redirector/event_reader.h"
+#include "tests/integration/redirector/fixture.h"
 #include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
@@ -31,7 +33,7 @@ struct midnight {
 	struct salt salts[3];
 	int64_t at_us;
 	size_t requested;
-	struct redirect_event events[EVENTS_MAX];
+	struct event_read events[EVENTS_MAX];
 };
 
 static struct pg_conn *owner(struct fixture *f)
@@ -158,10 +160,15 @@ TEST_CASE(two_redirectors_hash_a_visitor_alike_across_midnight)
 
 	size_t each = m.requested / VISITORS, of_day[2] = { 0, 0 };
 	for (int i = 0; i < VISITORS; i++) {
-		event_reader_read(f, names[i], m.events, each);
+		char slug[SLUG_SIZE];
+		event_reader_read(&(struct event_reader){ .kafka = &f->config.kafka,
+		                                          .topic = REDIRECT_BATCH_TOPIC,
+		                                          .slug = fixture_slug(f, names[i], slug),
+		                                          .log = f->log },
+		                  m.events, each);
 		for (size_t k = 0; k < each; k++) {
-			assert_hash(&m, &m.events[k], i);
-			of_day[m.events[k].occurred_at_us >= m.at_us]++;
+			assert_hash(&m, &m.events[k].event, i);
+			of_day[m.events[k].event.occurred_at_us >= m.at_us]++;
 		}
 	}
 	print_message(

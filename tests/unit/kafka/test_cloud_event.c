@@ -14,8 +14,8 @@ TEST_CASE(carries_the_headers_of_the_kafka_binding_in_binary_mode)
 		{ "ce_type", "waymark.redirect.v1" },
 		{ "ce_source", "/waymark/redirector" },
 		{ "ce_time", "2026-11-20T08:00:00.123456Z" },
-		{ "ce_subject", "abc" },
 		{ "content-type", "application/protobuf" },
+		{ "ce_subject", "abc" },
 		{ "ce_dataschema", "urn:waymark:proto:waymark.v1.RedirectEvent" },
 	};
 	struct cloud_event event;
@@ -28,6 +28,19 @@ TEST_CASE(carries_the_headers_of_the_kafka_binding_in_binary_mode)
 		assert_string_equal(record.headers[i].name, expected[i].name);
 		assert_string_equal(record.headers[i].value, expected[i].value);
 	}
+}
+
+TEST_CASE(names_no_subject_where_there_is_none)
+{
+	static const uint8_t id[ENTROPY_UUID_SIZE] = { 1 };
+	struct cloud_event event;
+	struct kafka_record record = { .topic = "t", .value = "v", .value_len = 1 };
+	cloud_event_headers(&event, id, 0, "waymark.redirect-batch.v1",
+	                    "urn:waymark:proto:waymark.v1.RedirectBatch", "/waymark/redirector",
+	                    NULL, &record);
+	for (size_t i = 0; i < record.header_count; i++)
+		assert_string_not_equal(record.headers[i].name, "ce_subject");
+	assert_int_equal(record.header_count, 7);
 }
 
 TEST_CASE(names_no_schema_for_a_record_without_a_value)

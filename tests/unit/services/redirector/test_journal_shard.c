@@ -44,16 +44,17 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void append(struct fixture *f, const char *slug, const char *traceparent)
+static void append(struct fixture *f, const char *slug, uint64_t slug_hash)
 {
 	struct redirect_event event = { .occurred_at_us = 1,
 		                        .link_id = 1,
 		                        .link_version = 1,
 		                        .status = 302,
-		                        .method = REDIRECT_METHOD_GET };
+		                        .method = REDIRECT_METHOD_GET,
+		                        .traceparent = TRACE };
 	snprintf(event.slug, sizeof(event.slug), "%s", slug);
 	journal_maintain(journal_shard_journal(f->shard));
-	assert_int_equal(journal_shard_append(f->shard, &event, traceparent), OK);
+	assert_int_equal(journal_shard_append(f->shard, &event, slug_hash), OK);
 }
 
 static enum err append_from(struct fixture *f, const char *slug, const char *network)
@@ -67,7 +68,7 @@ static enum err append_from(struct fixture *f, const char *slug, const char *net
 	snprintf(event.client_network, sizeof(event.client_network), "%s", network);
 	memset(event.user_agent, 'a', sizeof(event.user_agent) - 1);
 	journal_maintain(journal_shard_journal(f->shard));
-	return journal_shard_append(f->shard, &event, "");
+	return journal_shard_append(f->shard, &event, 0);
 }
 
 /* Appends until the journal refuses. Numbers the links or the networks. */
@@ -153,52 +154,52 @@ TEST_CASE(recovered_events_take_room_until_kafka_has_them)
 	assert_int_equal(journal_count(journal_shard_journal(f->shard)).held, 0);
 }
 
-static void assert_next(struct fixture *f, const char *slug, const char *traceparent)
+/* Returns the event's place; it is borrowed. */
+static struct journal_shard_record assert_next(struct fixture *f, const char *slug,
+                                               uint64_t slug_hash, uint64_t sequence)
 {
-	struct journal_shard_record record;
+	struct journal_shard_record record = { 0 };
 	struct redirect_event event;
 	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
 	assert_true(journal_shard_next(f->shard, &record));
-	assert_string_equal(record.slug, slug);
-	assert_string_equal(record.traceparent, traceparent);
+	assert_int_equal(record.slug_hash, slug_hash);
+	assert_int_equal(record.sequence, sequence);
 	assert_int_equal(redirect_event_decode(record.bytes, record.len, &event, reason), OK);
 	assert_string_equal(event.slug, slug);
-	assert_memory_equal(event.event_id, record.event_id, ENTROPY_UUID_SIZE);
+	assert_string_equal(event.traceparent, TRACE);
+	assert_int_equal(event.event_id[6] >> 4, 7);
+	return record;
 }
 
-TEST_CASE(stores_the_traceparent_of_an_event)
+TEST_CASE(returns_what_a_batch_needs_of_each_event)
 {
 	struct fixture *f = *state;
-	append(f, "plain", "");
-	append(f, "traced", TRACE);
-	append(f, "a-slug-of-thirty-two-characters_", TRACE);
-	append(f, "plain-again", "");
-	assert_next(f, "plain", "");
-	assert_next(f, "traced", TRACE);
-	assert_next(f, "a-slug-of-thirty-two-characters_", TRACE);
-	assert_next(f, "plain-again", "");
+	char longest[SLUG_SIZE] = "";
+	memset(longest, 'a', SLUG_LENGTH_MAX);
+	append(f, "first", UINT64_MAX);
+	append(f, longest, 7);
+	struct journal_shard_record first = assert_next(f, "first", UINT64_MAX, 1);
+	struct journal_shard_record second = assert_next(f, longest, 7, 2);
+	assert_memory_equal(first.instance, second.instance, ENTROPY_UUID_SIZE);
+	assert_memory_not_equal((const uint8_t *)first.bytes + REDIRECT_EVENT_ID_AT,
+	                        (const uint8_t *)second.bytes + REDIRECT_EVENT_ID_AT,
+	                        ENTROPY_UUID_SIZE);
+	assert_false(journal_shard_next(f->shard, &first));
 }
 
-TEST_CASE(the_next_process_recovers_the_traceparent)
+TEST_CASE(the_next_process_returns_them_under_the_instance_of_the_earlier_one)
 {
 	struct fixture *f = *state;
-	append(f, "traced", TRACE);
-	append(f, "plain", "");
+	append(f, "first", 1);
+	append(f, "second", 2);
+	uint8_t instance[ENTROPY_UUID_SIZE];
+	memcpy(instance, assert_next(f, "first", 1, 1).instance, sizeof(instance));
 	journal_shard_free(f->shard);
 	open_shard(f);
-	assert_next(f, "traced", TRACE);
-	assert_next(f, "plain", "");
-}
-
-TEST_CASE(keeps_the_longest_slug)
-{
-	struct fixture *f = *state;
-	char slug[SLUG_SIZE] = "";
-	memset(slug, 'a', SLUG_LENGTH_MAX);
-	append(f, slug, TRACE);
-	append(f, "b", "");
-	assert_next(f, slug, TRACE);
-	assert_next(f, "b", "");
+	append(f, "own", 3);
+	assert_memory_equal(assert_next(f, "first", 1, 1).instance, instance, sizeof(instance));
+	assert_memory_equal(assert_next(f, "second", 2, 2).instance, instance, sizeof(instance));
+	assert_memory_not_equal(assert_next(f, "own", 3, 1).instance, instance, sizeof(instance));
 }
 
 TEST_MAIN(.set_up = set_up, .tear_down = tear_down)
