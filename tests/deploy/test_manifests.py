@@ -147,7 +147,7 @@ DESCRIPTION = [
     ("an undocumented key", "production", lambda b: b.variable(b.container("janitor"), "PG_URL_FILE", "/run/secrets/waymark/url"), "PG_URL_FILE: no volume provides"),
     ("a secret in the open", "local", lambda b: b.variable(b.container("janitor"), "PG_URL", "postgresql://a:b@c/d"), "PG_URL is a secret"),
     ("a port that the program does not listen on", "local", lambda b: put(b.container("redirector")["ports"][0], "containerPort", 80), "port http is 80, but HTTP_PORT is 8080"),
-    ("another group", "production", lambda b: put(b.get("ScaledObject", "analytics-consumer")["spec"]["triggers"][0], "metadata.consumerGroup", "x"), "consumerGroup must be waymark-analytics"),
+    ("the lag of another namespace", "production", lambda b: put(b.get("ScaledObject", "analytics-consumer"), "metadata.namespace", "x"), "url must be http://analytics-consumer.x.svc:9090/metrics"),
     ("more consumers than partitions", "production", lambda b: put(b.get("ScaledObject", "analytics-consumer"), "spec.maxReplicaCount", 7), "14 workers are more than the 12 partitions"),
     ("a journal that fills its claim", "production", lambda b: put(b.workload("redirector")["spec"]["volumeClaimTemplates"][0], "spec.resources.requests.storage", "17Gi"), "does not fit into 17Gi"),
     ("a journal that ends with its pod", "local", lambda b: put(b.workload("redirector"), "spec.persistentVolumeClaimRetentionPolicy.whenScaled", "Delete"), "takes the clicks in its journal with it"),

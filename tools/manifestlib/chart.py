@@ -66,7 +66,7 @@ KEDA = {
 # The kinds that a switch of the chart leaves out.
 SWITCHES = {
     "ingress": (("Ingress",), "Without it, create routes to the Services redirector and links-api yourself."),
-    "keda": (("ScaledObject", "TriggerAuthentication"), "Needs KEDA. Without it, consumers scale by CPU."),
+    "keda": (("ScaledObject",), "Needs KEDA. Without it, consumers scale by CPU."),
     "monitoring": (("PodMonitor", "PrometheusRule"), "Needs the Prometheus Operator."),
 }
 HEAD = """\
@@ -206,7 +206,7 @@ class Chart:
         """The YAML of an object or a part of one, as a template."""
         text = dump(self.mark(thing) if "kind" in thing else mark_samples(thing))
         text = re.sub(r"(\{\{|\}\})", r"{{ `\1` }}", text)
-        text = text.replace("namespace: waymark\n", "namespace: {{ .Release.Namespace }}\n")
+        text = text.replace("namespace: waymark\n", "namespace: {{ .Release.Namespace }}\n").replace(".waymark.svc", ".{{ .Release.Namespace }}.svc")
         for name, expression in self.names.items():
             text = re.sub(rf"\bname: {re.escape(name)}$", lambda _, value=expression: f"name: {value}", text, flags=re.M)
         text = re.sub(r"\bchart-image/([a-z-]+)", r'{{ include "waymark.image" (dict "values" .Values "name" "\1") }}', text)

@@ -83,13 +83,13 @@ def check_ports(rendering):
 
 
 def check_topics(rendering):
-    """KEDA reads the lag of the consumers, which have no more workers than partitions: a worker without one is idle."""
-    topic, group = "waymark.redirects.v1", programs.table("analytics-consumer")["CONSUMER_GROUP"]
-    brokers = next((each["data"]["KAFKA_BROKERS"] for each in rendering.all("ConfigMap") if "KAFKA_BROKERS" in each.get("data", {})), None)
-    wanted = {"topic": topic, "consumerGroup": group, "bootstrapServers": brokers}
+    """KEDA, in another namespace, asks the consumers for their lag. They have no more workers than partitions: one without is idle."""
+    topic = "waymark.redirects.v1"
     for scaler in rendering.all("ScaledObject"):
+        host = f"{scaler['spec']['scaleTargetRef']['name']}.{scaler['metadata'].get('namespace')}.svc"
         for trigger in scaler["spec"]["triggers"]:
-            yield from (f"{name_of(scaler)}: {key} must be {value}" for key, value in wanted.items() if trigger["metadata"].get(key) != value)
+            if trigger["metadata"].get("url") != f"http://{host}:9090/metrics":
+                yield f"{name_of(scaler)}: url must be http://{host}:9090/metrics"
     for workload, _, program, values in containers(rendering):
         for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject"):
             if program == "analytics-consumer" and scaler["spec"]["scaleTargetRef"]["name"] == workload.name:
