@@ -20,7 +20,7 @@ from . import report
 from .bounds import judge
 from .contenders import Neighbour, free_port
 
-COPY_SHARE_MIN = 0.80
+COPY_SHARE_MIN = 0.82
 TRANSACTION_PER_CLICK_FACTOR_MIN = 15
 COUNT_TIMEOUT_S = 1800
 TRANSACTION_PER_CLICK_CLICKS = 20_000

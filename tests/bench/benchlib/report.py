@@ -5,7 +5,7 @@ import statistics
 from .bounds import judge
 
 
-CONNECTIONS_SHARE_MIN = 0.55  # of nginx's requests a second, for any number of connections
+CONNECTIONS_SHARE_MIN = 0.62  # of nginx's requests a second, for any number of connections
 
 
 def ratios(pairs, value):
