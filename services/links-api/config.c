@@ -5,6 +5,7 @@
 #include "lib/base/array.h"
 #include "lib/base/client_ip.h"
 #include "lib/base/env.h"
+#include "lib/base/mail_address.h"
 #include "lib/http/http_server.h"
 #include "lib/links/host_guard.h"
 #include "lib/links/slug.h"
@@ -108,6 +109,12 @@ static const struct env_var vars[] = {
 	        1000000000,
 	        "wrong passwords per network (/24, /48) and hour, for accounts that have not logged in from it lately; "
 	        "0 = no limit"),
+	ENV_GROUP("Mail"),
+	ENV_TEXT(
+		"MAIL_FROM", struct config, mail_from, "",
+		"as in the janitor, which sends the mails; empty = no mail, and one-time links are passed on by hand"),
+	ENV_CONSTANT_INT(struct config, mails_per_day, "100"),
+	ENV_CONSTANT_INT(struct config, mails_to_address_per_day, "10"),
 	ENV_GROUP("Slugs and destinations"),
 	ENV_TEXT(
 		"OWN_HOSTS", struct config, own_hosts, "",
@@ -183,6 +190,14 @@ static size_t check_live_streams(const struct config *config, struct strbuf *pro
 	return 1;
 }
 
+static size_t check_mail_from(const struct config *config, struct strbuf *problems)
+{
+	char name[MAIL_ADDRESS_NAME_SIZE], address[MAIL_ADDRESS_SIZE];
+	return env_expect(config->mail_from[0] == '\0' ||
+	                          mail_address_split(config->mail_from, name, address) == OK,
+	                  "MAIL_FROM", "must be an address, or a name and <address>", problems);
+}
+
 static size_t check(const void *of_program, struct strbuf *problems)
 {
 	const struct config *config = of_program;
@@ -204,6 +219,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += check_public_base_url(config, problems);
 	wrong += health_probe_check(config->health_urls, problems);
 	wrong += check_live_streams(config, problems);
+	wrong += check_mail_from(config, problems);
 	wrong += tracer_config_check(&config->tracing, problems);
 	return wrong;
 }

@@ -3,23 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/mail_address.h"
 #include "lib/base/utf8.h"
 #include "services/links-api/http/member.h"
-
-#define EMAIL_LOCAL_MAX 64
-
-static bool is_email(const char *text)
-{
-	size_t len = strlen(text);
-	const char *at = strchr(text, '@');
-	if (len > USER_EMAIL_MAX || !at || at == text || !at[1] || strchr(at + 1, '@') ||
-	    at - text > EMAIL_LOCAL_MAX)
-		return false;
-	for (const char *c = text; *c; c++)
-		if (*c <= ' ' || *c >= 0x7f)
-			return false;
-	return true;
-}
 
 static void read_email(const struct json *object, struct credentials *out,
                        struct http_problem_fields *wrong)
@@ -27,7 +13,7 @@ static void read_email(const struct json *object, struct credentials *out,
 	const char *email = member_text_of(object, "email", true, wrong);
 	if (!email)
 		return;
-	if (is_email(email))
+	if (mail_address_is_valid(email))
 		snprintf(out->email, sizeof(out->email), "%s", email);
 	else
 		http_problem_add_field(wrong, "/email", "email",

@@ -80,6 +80,10 @@ struct config {
 	int64_t login_failures_per_account;
 	/* Per hour; 0 = no limit. */
 	int64_t login_failures_per_network;
+	/* The sender of mails: an address, or a name and <address>; "": there is no mail. */
+	char mail_from[512];
+	/* That requests cause: of one person, or network; to one address. */
+	int64_t mails_per_day, mails_to_address_per_day;
 	struct tracer_config tracing;
 	enum log_level log_level;
 	/* In addition to the host of PUBLIC_BASE_URL. */
