@@ -1,4 +1,5 @@
--- Users, their API keys and sessions, and the audit log (docs/decisions/0026-authentication-and-authorization.md).
+-- Persons, their workspaces, API keys and sessions, and the audit log
+-- (docs/decisions/0026-authentication-and-authorization.md).
 CREATE TABLE users (
     id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     email            text CHECK (length(email) BETWEEN 3 AND 254),
@@ -28,12 +29,52 @@ CREATE TABLE users (
 CREATE UNIQUE INDEX users_email_key ON users (lower(email));
 CREATE INDEX users_closing_idx ON users (id) WHERE is_closing;
 
+-- What owns links, tags, keys, shares and statistics. Ids come from the sequence of users: the first
+-- workspace of a person has the person's id. It is a workspace like any other. The row of a deleted
+-- workspace stays, because other rows refer to it, without its name.
+CREATE TABLE workspaces (
+    id                     bigint PRIMARY KEY DEFAULT nextval('users_id_seq'),
+    name                   text NOT NULL CHECK (length(name) <= 100),
+    -- The person whose limits its links, keys and shares use up. All workspaces of one sponsor share
+    -- that person's limits, so nobody multiplies them by making more.
+    sponsor_id             bigint NOT NULL REFERENCES users (id),
+    requires_second_factor boolean NOT NULL DEFAULT false,
+    created_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deleted_at             timestamptz
+);
+CREATE INDEX workspaces_sponsor_idx ON workspaces (sponsor_id);
+
+CREATE TABLE members (
+    workspace_id bigint NOT NULL REFERENCES workspaces (id),
+    user_id      bigint NOT NULL REFERENCES users (id),
+    -- What each role may do is one table in services/links-api/identity/authentication.c.
+    role         text NOT NULL CHECK (role IN ('viewer', 'editor', 'admin', 'owner')),
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (workspace_id, user_id)
+);
+CREATE INDEX members_user_idx ON members (user_id);
+
+-- So no writer can forget it.
+CREATE FUNCTION users_make_workspace() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    INSERT INTO workspaces (id, name, sponsor_id) VALUES (NEW.id, 'Personal', NEW.id);
+    INSERT INTO members (workspace_id, user_id, role) VALUES (NEW.id, NEW.id, 'owner');
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER users_make_workspace AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION users_make_workspace();
+
+-- A key works while its maker is a member, with at most the maker's role.
 CREATE TABLE api_keys (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id      bigint NOT NULL REFERENCES users (id),
+    workspace_id bigint NOT NULL REFERENCES workspaces (id),
+    created_by   bigint NOT NULL REFERENCES users (id),
     name         text NOT NULL CHECK (length(name) BETWEEN 1 AND 100),
-    scopes       text[] NOT NULL CHECK (cardinality(scopes) BETWEEN 1 AND 3
-                                        AND scopes <@ ARRAY['links:read', 'links:write', 'stats:read']),
+    scopes       text[] NOT NULL CHECK (cardinality(scopes) BETWEEN 1 AND 12
+                                        AND scopes <@ ARRAY['links:read', 'links:write', 'stats:read', 'visits:read', 'shares:read',
+                                                            'shares:write', 'keys:read', 'keys:write', 'workspace:read',
+                                                            'workspace:write', 'admin:read', 'admin:write']),
     hint         text NOT NULL CHECK (length(hint) <= 8), -- the beginning of the secret, to tell keys apart
     secret_hash  bytea NOT NULL CHECK (octet_length(secret_hash) = 32), -- SHA-256
     expires_at   timestamptz,
@@ -41,7 +82,8 @@ CREATE TABLE api_keys (
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT api_keys_secret_hash_key UNIQUE (secret_hash)
 );
-CREATE INDEX api_keys_user_idx ON api_keys (user_id, id);
+CREATE INDEX api_keys_workspace_idx ON api_keys (workspace_id, id);
+CREATE INDEX api_keys_created_by_idx ON api_keys (created_by);
 
 -- Logins of browsers. The cookie holds the secret; only its SHA-256 is stored. A session is valid while
 -- its row exists, was used within 24 hours and is at most 30 days old.
@@ -69,6 +111,7 @@ CREATE TABLE password_resets (
 CREATE TABLE audit_log (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at           timestamptz NOT NULL DEFAULT clock_timestamp(),
+    workspace_id bigint, -- in which it happened; NULL = in none
     actor_id     bigint, -- a user; NULL = an anonymous client or the operator
     key_id       bigint, -- the API key of the request; NULL = a login
     action       text COLLATE "C" NOT NULL, -- "link.create"
@@ -79,10 +122,13 @@ CREATE TABLE audit_log (
 );
 CREATE INDEX audit_log_actor_idx ON audit_log (actor_id, id);
 CREATE INDEX audit_log_action_idx ON audit_log (action, id);
+CREATE INDEX audit_log_workspace_idx ON audit_log (workspace_id, id) WHERE workspace_id IS NOT NULL;
 CREATE INDEX audit_log_subject_idx ON audit_log (subject_type, subject_id, id);
 
 GRANT SELECT, INSERT, UPDATE ON users TO waymark_links_api;
-GRANT SELECT, INSERT, UPDATE, DELETE ON api_keys, sessions, password_resets TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE ON workspaces TO waymark_links_api;
+GRANT USAGE ON SEQUENCE users_id_seq TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON api_keys, members, sessions, password_resets TO waymark_links_api;
 GRANT SELECT, DELETE ON sessions TO waymark_janitor;
 GRANT SELECT, INSERT ON audit_log TO waymark_links_api;
 GRANT SELECT, DELETE ON audit_log TO waymark_janitor;

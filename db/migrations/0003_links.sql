@@ -19,7 +19,9 @@ CREATE TABLE links (
     starts_at             timestamptz,
     expires_at            timestamptz,
     expired_url           text CHECK (octet_length(expired_url) BETWEEN 1 AND 8192),
-    owner_id              bigint REFERENCES users (id),
+    workspace_id          bigint REFERENCES workspaces (id), -- NULL = of nobody
+    -- A user; NULL = not known. Of the transaction, as in link_history.
+    created_by            bigint DEFAULT NULLIF(current_setting('waymark.actor_id', true), '')::bigint,
     title                 text NOT NULL DEFAULT '' CHECK (length(title) <= 200),
     -- original_url as people see it, for searches: the host in Unicode, without escapes; '' = the same.
     shown_url             text NOT NULL DEFAULT '' CHECK (octet_length(shown_url) <= 10000),
@@ -39,19 +41,19 @@ CREATE TABLE links (
     failed_checks         smallint NOT NULL DEFAULT 0 CHECK (failed_checks >= 0), -- consecutive
     -- This constraint and the trigger below decide which link gets a slug.
     CONSTRAINT links_slug_key UNIQUE (slug_key),
-    CONSTRAINT links_temporary_has_no_owner CHECK ((link_type = 'TEMPORARY') = (owner_id IS NULL)),
+    CONSTRAINT links_temporary_has_no_workspace CHECK ((link_type = 'TEMPORARY') = (workspace_id IS NULL)),
     CONSTRAINT links_temporary_expires CHECK (link_type = 'PERMANENT' OR expires_at IS NOT NULL),
     CONSTRAINT links_state_before_deletion CHECK (state_before_deletion IS NULL OR state = 'DELETED')
 );
-CREATE INDEX links_owner_created_idx ON links (owner_id, created_at DESC, id DESC) WHERE owner_id IS NOT NULL;
+CREATE INDEX links_workspace_created_idx ON links (workspace_id, created_at DESC, id DESC) WHERE workspace_id IS NOT NULL;
 CREATE INDEX links_active_expires_idx ON links (expires_at) WHERE state = 'ACTIVE' AND expires_at IS NOT NULL;
 CREATE INDEX links_purgeable_idx ON links (state, state_since) WHERE state IN ('EXPIRED', 'DELETED');
 CREATE INDEX links_exact_idx ON links (lower(slug)) WHERE slug_exact;
 CREATE INDEX links_next_check_idx ON links (next_check_at) WHERE state = 'ACTIVE';
--- Finds an owner's existing link to a destination ("reuse"). The query also compares the URL
+-- Finds a workspace's existing link to a destination ("reuse"). The query also compares the URL
 -- itself.
-CREATE INDEX links_owner_destination_idx ON links (owner_id, hashtextextended(original_url, 0))
-    WHERE owner_id IS NOT NULL AND state = 'ACTIVE';
+CREATE INDEX links_workspace_destination_idx ON links (workspace_id, hashtextextended(original_url, 0))
+    WHERE workspace_id IS NOT NULL AND state = 'ACTIVE';
 
 -- A new destination has not been checked yet.
 CREATE FUNCTION links_reset_check() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -98,28 +100,29 @@ $$;
 CREATE TRIGGER links_refuse_used_slug AFTER INSERT OR UPDATE OF slug_exact ON links
     FOR EACH ROW EXECUTE FUNCTION links_refuse_used_slug();
 
--- Private notes of a link's owner. In a table of their own, because only links-api may read them. They
+-- Private notes of a link's workspace. In a table of their own, because only links-api may read them. They
 -- end with their link.
 CREATE TABLE link_notes (
     link_id bigint PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
     notes   text NOT NULL CHECK (length(notes) BETWEEN 1 AND 2000)
 );
 
--- Colors that accounts gave their tags. A tag itself is only a text in links.tags. The janitor deletes
+-- Colors that workspaces gave their tags. A tag itself is only a text in links.tags. The janitor deletes
 -- the color of a tag that no link has.
 CREATE TABLE tag_colors (
-    owner_id bigint NOT NULL REFERENCES users (id),
-    tag      text COLLATE "C" NOT NULL CHECK (length(tag) BETWEEN 1 AND 50),
-    color    text NOT NULL CHECK (color ~ '^#[0-9a-f]{6}$'),
-    PRIMARY KEY (owner_id, tag)
+    workspace_id bigint NOT NULL REFERENCES workspaces (id),
+    tag          text COLLATE "C" NOT NULL CHECK (length(tag) BETWEEN 1 AND 50),
+    color        text NOT NULL CHECK (color ~ '^#[0-9a-f]{6}$'),
+    PRIMARY KEY (workspace_id, tag)
 );
 
 -- Statistics of one link or tag that the holder of a token may read
 -- (docs/decisions/0060-shared-statistics.md). Only the token's SHA-256 is stored. A share ends with its
--- row, at expires_at, while its link is DELETED, and while its owner is blocked.
+-- row, at expires_at, and while its link is DELETED, or its workspace's sponsor is blocked.
 CREATE TABLE shares (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    owner_id      bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    workspace_id  bigint NOT NULL REFERENCES workspaces (id),
+    created_by    bigint, -- a user
     link_id       bigint REFERENCES links (id) ON DELETE CASCADE,
     tag           text CHECK (length(tag) BETWEEN 1 AND 50),
     title         text NOT NULL DEFAULT '' CHECK (length(title) <= 200),
@@ -130,12 +133,12 @@ CREATE TABLE shares (
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT shares_link_or_tag CHECK ((link_id IS NULL) <> (tag IS NULL))
 );
-CREATE INDEX shares_owner_idx ON shares (owner_id, id);
+CREATE INDEX shares_workspace_idx ON shares (workspace_id, id);
 CREATE INDEX shares_link_idx ON shares (link_id) WHERE link_id IS NOT NULL;
 
 GRANT SELECT ON links TO waymark_redirector;
--- Visits on Kafka carry the owner and the tags of their link.
-GRANT SELECT (id, owner_id, tags) ON links TO waymark_consumer;
+-- Visits on Kafka carry the workspace and the tags of their link.
+GRANT SELECT (id, workspace_id, tags) ON links TO waymark_consumer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON links, link_notes, tag_colors, shares TO waymark_links_api;
 GRANT SELECT, UPDATE, DELETE ON links TO waymark_janitor;
 GRANT SELECT, INSERT ON link_tombstones TO waymark_links_api, waymark_janitor;

@@ -1,6 +1,6 @@
--- What happened to the links of accounts: a row for each version of a link, written by triggers, so
+-- What happened to the links of workspaces: a row for each version of a link, written by triggers, so
 -- that no writer can forget it. The newest 100 changes of a link are kept, as far as they fit in
--- 64 KiB. They end with their link, because they hold what its owner wrote.
+-- 64 KiB. They end with their link, because they hold what people wrote.
 CREATE TABLE link_history (
     link_id  bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
     version  bigint NOT NULL, -- links.version after the change
@@ -56,7 +56,7 @@ BEGIN
 END
 $$;
 CREATE TRIGGER link_history_updated AFTER UPDATE ON links FOR EACH ROW
-    WHEN (NEW.version > OLD.version AND NEW.owner_id IS NOT NULL) EXECUTE FUNCTION link_history_updated();
+    WHEN (NEW.version > OLD.version AND NEW.workspace_id IS NOT NULL) EXECUTE FUNCTION link_history_updated();
 
 -- One statement for all links of a bulk. An anonymous creation names no user, and has no history.
 CREATE FUNCTION link_history_created() RETURNS trigger LANGUAGE plpgsql
@@ -65,7 +65,7 @@ BEGIN
     INSERT INTO link_history (link_id, version, at, change, actor_id, key_id)
     SELECT id, version, created_at, 'created', current_setting('waymark.actor_id')::bigint,
         NULLIF(current_setting('waymark.key_id', true), '')::bigint
-    FROM created WHERE owner_id IS NOT NULL;
+    FROM created WHERE workspace_id IS NOT NULL;
     RETURN NULL;
 END
 $$;

@@ -26,7 +26,7 @@ CREATE TABLE idempotency_uses (
 ) WITH (fillfactor = 50);
 CREATE INDEX idempotency_uses_since_idx ON idempotency_uses (since);
 
--- How many links a user created within each five minutes. Purged links count as well, and a request
+-- How many links were created within each five minutes in the workspaces that a user sponsors. Purged links count as well, and a request
 -- need not count a million links to check the quota.
 CREATE TABLE link_quota_uses (
     user_id bigint NOT NULL,

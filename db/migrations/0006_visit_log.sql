@@ -33,14 +33,14 @@ CREATE TABLE visit_log (
     browser_version text NOT NULL DEFAULT '',
     os_version      text NOT NULL DEFAULT '',
     referrer_source text NOT NULL DEFAULT '', -- 'Google'
-    owner_id        bigint NOT NULL DEFAULT 0, -- the account whose link it was when it was counted; 0 = none
+    workspace_id    bigint NOT NULL DEFAULT 0, -- whose link it was when it was counted; 0 = nobody's
     PRIMARY KEY (day, event_id)
 ) PARTITION BY RANGE (day);
 CREATE TABLE visit_log_default PARTITION OF visit_log DEFAULT;
 -- Ascending, although the newest visits are read first: pages of growing keys stay full.
 CREATE INDEX visit_log_by_link_idx ON visit_log (link_id, occurred_at);
--- An account's figures with a filter, and at the edges of a range.
-CREATE INDEX visit_log_by_owner_idx ON visit_log (owner_id, occurred_at) WHERE owner_id <> 0;
+-- A workspace's figures with a filter, and at the edges of a range.
+CREATE INDEX visit_log_by_workspace_idx ON visit_log (workspace_id, occurred_at) WHERE workspace_id <> 0;
 -- Only one visit of a visitor to a link on a day is unique
 -- (docs/decisions/0024-unique-visitors-in-the-visit-log.md). The index has the whole hash. Visits with an
 -- unknown hash ('') cannot be distinguished and are never unique.

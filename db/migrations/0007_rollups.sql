@@ -1,13 +1,13 @@
--- Roll-ups: how often links and accounts were visited, by hour and by UTC day.
+-- Roll-ups: how often links and workspaces were visited, by hour and by UTC day.
 --
 -- A batch of the consumer inserts one row per link and hour into rollup_delta. The janitor folds
 -- these rows (services/janitor/retention/rollups.h): it adds each one to the row of its hour and to
--- that of its day, of the link and of the account. So a count is the sum of what is folded, by hours
+-- that of its day, of the link and of the workspace. So a count is the sum of what is folded, by hours
 -- or by days, and of the deltas that are not. Lists are added up in C (lib/clicks/rollup_table.h);
 -- SQL only reads and writes rows.
 --
--- An account's rows count visits of the links that it owned when they were counted. What happens to
--- a link later changes no past figure of an account.
+-- A workspace's rows count visits of the links that it had when they were counted. What happens to a
+-- link later, also that it moves to another workspace, changes no past figure of a workspace.
 
 -- The packed columns of all tables, each a list of entries or NULL. An entry is humans, bots, uniques
 -- and a value, separated by U+001F; entries are separated by U+001E. The values of quarters are 0 to
@@ -50,19 +50,19 @@ END
 $$;
 
 CREATE TABLE rollup_delta (
-    link_id  bigint NOT NULL, -- 0: purged since, so the row counts for the account alone
-    owner_id bigint NOT NULL DEFAULT 0, -- the account whose link it was; 0 = none
-    hour     timestamptz NOT NULL, -- its start
-    entries  integer NOT NULL DEFAULT 0, -- of all lists: the work of folding the row
-    humans   integer NOT NULL,
-    bots     integer NOT NULL,
-    uniques  integer NOT NULL,
+    link_id      bigint NOT NULL, -- 0: purged since, so the row counts for the workspace alone
+    workspace_id bigint NOT NULL DEFAULT 0, -- the workspace whose link it was; 0 = none
+    hour         timestamptz NOT NULL, -- its start
+    entries      integer NOT NULL DEFAULT 0, -- of all lists: the work of folding the row
+    humans       integer NOT NULL,
+    bots         integer NOT NULL,
+    uniques      integer NOT NULL,
     LIKE rollup_lists INCLUDING STORAGE INCLUDING COMPRESSION
 -- Rows live for seconds to an hour, so dead ones are removed often.
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_scale_factor = 0,
         autovacuum_vacuum_insert_threshold = 20000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);
 CREATE INDEX rollup_delta_link_idx ON rollup_delta (link_id, hour);
-CREATE INDEX rollup_delta_owner_idx ON rollup_delta (owner_id, hour, link_id); -- the order of folding
+CREATE INDEX rollup_delta_workspace_idx ON rollup_delta (workspace_id, hour, link_id); -- the order of folding
 
 CREATE TABLE rollup_hour (
     link_id bigint NOT NULL,
@@ -76,17 +76,17 @@ CREATE TABLE rollup_hour (
 ) WITH (fillfactor = 90);
 CREATE INDEX rollup_hour_age_idx ON rollup_hour (hour);
 
-CREATE TABLE rollup_account_hour (
-    account_id bigint NOT NULL,
-    hour       timestamptz NOT NULL,
-    entries    integer NOT NULL DEFAULT 0,
-    humans     integer NOT NULL,
-    bots       integer NOT NULL,
-    uniques    integer NOT NULL,
+CREATE TABLE rollup_workspace_hour (
+    workspace_id bigint NOT NULL,
+    hour         timestamptz NOT NULL,
+    entries      integer NOT NULL DEFAULT 0,
+    humans       integer NOT NULL,
+    bots         integer NOT NULL,
+    uniques      integer NOT NULL,
     LIKE rollup_lists INCLUDING STORAGE INCLUDING COMPRESSION,
-    PRIMARY KEY (account_id, hour)
+    PRIMARY KEY (workspace_id, hour)
 ) WITH (fillfactor = 90);
-CREATE INDEX rollup_account_hour_age_idx ON rollup_account_hour (hour);
+CREATE INDEX rollup_workspace_hour_age_idx ON rollup_workspace_hour (hour);
 
 -- Totals of many days come from the index alone, once a vacuum has seen their pages. Each day adds a
 -- small share of the rows, so do not wait for a fifth of them.
@@ -101,15 +101,15 @@ CREATE TABLE rollup_day (
     PRIMARY KEY (link_id, day) INCLUDE (humans, bots, uniques)
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.01);
 
-CREATE TABLE rollup_account_day (
-    account_id bigint NOT NULL,
-    day        date NOT NULL,
-    entries    integer NOT NULL DEFAULT 0,
-    humans     bigint NOT NULL,
-    bots       bigint NOT NULL,
-    uniques    bigint NOT NULL,
+CREATE TABLE rollup_workspace_day (
+    workspace_id bigint NOT NULL,
+    day          date NOT NULL,
+    entries      integer NOT NULL DEFAULT 0,
+    humans       bigint NOT NULL,
+    bots         bigint NOT NULL,
+    uniques      bigint NOT NULL,
     LIKE rollup_lists INCLUDING STORAGE INCLUDING COMPRESSION,
-    PRIMARY KEY (account_id, day) INCLUDE (humans, bots, uniques)
+    PRIMARY KEY (workspace_id, day) INCLUDE (humans, bots, uniques)
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.01);
 
 DROP TABLE rollup_lists;
@@ -169,22 +169,22 @@ CREATE VIEW rollup_day_entries AS
         SELECT link_id, day, to_jsonb(t) AS lists FROM rollup_day AS t
         UNION ALL SELECT link_id, (hour AT TIME ZONE 'UTC')::date, to_jsonb(t) FROM rollup_delta AS t WHERE link_id <> 0) AS r
     CROSS JOIN LATERAL rollup_entries(lists) AS e;
-CREATE VIEW rollup_account_hour_entries AS
-    SELECT r.account_id, r.hour, e.* FROM (
-        SELECT account_id, hour, to_jsonb(t) AS lists FROM rollup_account_hour AS t
-        UNION ALL SELECT owner_id, hour, to_jsonb(t) FROM rollup_delta AS t WHERE owner_id <> 0) AS r
+CREATE VIEW rollup_workspace_hour_entries AS
+    SELECT r.workspace_id, r.hour, e.* FROM (
+        SELECT workspace_id, hour, to_jsonb(t) AS lists FROM rollup_workspace_hour AS t
+        UNION ALL SELECT workspace_id, hour, to_jsonb(t) FROM rollup_delta AS t WHERE workspace_id <> 0) AS r
     CROSS JOIN LATERAL rollup_entries(lists) AS e;
-CREATE VIEW rollup_account_day_entries AS
-    SELECT r.account_id, r.day, e.* FROM (
-        SELECT account_id, day, to_jsonb(t) AS lists FROM rollup_account_day AS t
-        UNION ALL SELECT owner_id, (hour AT TIME ZONE 'UTC')::date, to_jsonb(t) FROM rollup_delta AS t WHERE owner_id <> 0) AS r
+CREATE VIEW rollup_workspace_day_entries AS
+    SELECT r.workspace_id, r.day, e.* FROM (
+        SELECT workspace_id, day, to_jsonb(t) AS lists FROM rollup_workspace_day AS t
+        UNION ALL SELECT workspace_id, (hour AT TIME ZONE 'UTC')::date, to_jsonb(t) FROM rollup_delta AS t WHERE workspace_id <> 0) AS r
     CROSS JOIN LATERAL rollup_entries(lists) AS e;
 
 -- --- statistics of purged links ---
 --
 -- The consumer deletes them soon after the purge's event. The janitor's nightly scan deletes those
 -- that late clicks created again. The link_statistics row of a link goes last, because the scan
--- finds all other rows by it. What accounts have stays theirs.
+-- finds all other rows by it. What workspaces have stays theirs.
 
 -- Deletes the roll-ups and statistics of those of the links that are purged, at most so many rows.
 -- Returns how many; 0 = nothing is left. Links that still exist, and the platform (0), keep
@@ -215,15 +215,15 @@ END
 $$;
 
 -- Deltas go first: a fold that is under way has locked them, and what it has added is found
--- afterwards. What is not folded yet for an account loses its link only.
+-- afterwards. What is not folded yet for a workspace loses its link only.
 CREATE FUNCTION rollup_delete_deltas(purged bigint[], at_most integer) RETURNS bigint LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 DECLARE
     rows tid[] := ARRAY(SELECT ctid FROM rollup_delta WHERE link_id = ANY (purged)
                         ORDER BY link_id, hour, ctid LIMIT at_most FOR UPDATE);
 BEGIN
-    UPDATE rollup_delta SET link_id = 0 WHERE ctid = ANY (rows) AND owner_id <> 0;
-    DELETE FROM rollup_delta WHERE ctid = ANY (rows) AND owner_id = 0;
+    UPDATE rollup_delta SET link_id = 0 WHERE ctid = ANY (rows) AND workspace_id <> 0;
+    DELETE FROM rollup_delta WHERE ctid = ANY (rows) AND workspace_id = 0;
     RETURN cardinality(rows);
 END
 $$;
@@ -281,16 +281,16 @@ $$;
 
 GRANT SELECT, INSERT, UPDATE ON link_statistics TO waymark_consumer;
 GRANT INSERT ON rollup_delta TO waymark_consumer;
-GRANT SELECT ON link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account_hour, rollup_account_day, rollup_progress
+GRANT SELECT ON link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_workspace_hour, rollup_workspace_day, rollup_progress
     TO waymark_links_api;
--- The figures of a deleted account are deleted.
-GRANT DELETE ON rollup_account_hour, rollup_account_day TO waymark_links_api;
+-- The figures of a deleted workspace are deleted.
+GRANT DELETE ON rollup_workspace_hour, rollup_workspace_day TO waymark_links_api;
 GRANT SELECT, UPDATE, DELETE ON rollup_delta TO waymark_janitor;
-GRANT SELECT, INSERT, UPDATE ON rollup_hour, rollup_day, rollup_account_hour, rollup_account_day TO waymark_janitor;
-GRANT DELETE ON rollup_hour, rollup_account_hour TO waymark_janitor;
+GRANT SELECT, INSERT, UPDATE ON rollup_hour, rollup_day, rollup_workspace_hour, rollup_workspace_day TO waymark_janitor;
+GRANT DELETE ON rollup_hour, rollup_workspace_hour TO waymark_janitor;
 GRANT SELECT, UPDATE ON rollup_progress TO waymark_janitor;
 GRANT SELECT ON statistics_sweep TO waymark_janitor;
-GRANT SELECT (id, deleted_at) ON users TO waymark_janitor;
+GRANT SELECT (id, deleted_at) ON workspaces TO waymark_janitor;
 REVOKE EXECUTE ON FUNCTION statistics_delete_links(bigint[], integer), rollup_delete_deltas(bigint[], integer),
     statistics_delete_totals(bigint[]), statistics_delete_slugs(text[], integer), statistics_delete_orphans(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION statistics_delete_slugs(text[], integer) TO waymark_consumer;

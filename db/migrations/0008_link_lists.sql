@@ -64,17 +64,17 @@ GRANT SELECT ON link_search_trigrams, link_search_count TO waymark_links_api;
 
 -- --- the number of links ---
 
--- An owner's number of links that are not DELETED is the sum of the owner's rows. Owner 0 stands
--- for links without an owner, -1 for all links. Each change adds a row and updates none, so that
+-- A workspace's number of links that are not DELETED is the sum of its rows. Workspace 0 stands for
+-- links of nobody, -1 for all links. Each change adds a row and updates none, so that
 -- concurrent requests never wait for each other. A reader that finds many rows merges them into
 -- one.
 CREATE TABLE link_counts (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    owner_id bigint NOT NULL,
+    workspace_id bigint NOT NULL,
     links    bigint NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
-CREATE INDEX link_counts_owner_idx ON link_counts (owner_id) INCLUDE (links);
-INSERT INTO link_counts (owner_id, links) VALUES (-1, 0);
+CREATE INDEX link_counts_workspace_idx ON link_counts (workspace_id) INCLUDE (links);
+INSERT INTO link_counts (workspace_id, links) VALUES (-1, 0);
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON link_counts TO waymark_links_api, waymark_janitor;
 
@@ -84,12 +84,12 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON link_counts TO waymark_links_api, waymar
 -- should not carry these indexes. link_ranking_refresh updates it some seconds later.
 CREATE TABLE link_ranking (
     link_id    bigint PRIMARY KEY,
-    link_owner bigint NOT NULL, -- 0 = none
+    link_workspace bigint NOT NULL, -- 0 = none
     visits     bigint NOT NULL DEFAULT 0, -- of humans
     visited_at timestamptz NOT NULL DEFAULT '-infinity' -- the last visit; -infinity = none
 );
-CREATE INDEX link_ranking_visits_idx ON link_ranking (link_owner, visits DESC, link_id DESC);
-CREATE INDEX link_ranking_visited_idx ON link_ranking (link_owner, visited_at DESC, link_id DESC);
+CREATE INDEX link_ranking_visits_idx ON link_ranking (link_workspace, visits DESC, link_id DESC);
+CREATE INDEX link_ranking_visited_idx ON link_ranking (link_workspace, visited_at DESC, link_id DESC);
 
 -- Links whose statistics have changed: one row per statement. If nobody reads the rows, recording
 -- stops and the refresh scans all links instead.
@@ -186,12 +186,12 @@ DECLARE
     sign CONSTANT integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        INSERT INTO link_ranking (link_id, link_owner) SELECT id, coalesce(owner_id, 0) FROM moved;
+        INSERT INTO link_ranking (link_id, link_workspace) SELECT id, coalesce(workspace_id, 0) FROM moved;
     ELSE
         DELETE FROM link_ranking WHERE link_id IN (SELECT id FROM moved);
     END IF;
-    INSERT INTO link_counts (owner_id, links)
-        SELECT coalesce(owner_id, 0), sign * count(*) FROM moved WHERE state <> 'DELETED' GROUP BY 1
+    INSERT INTO link_counts (workspace_id, links)
+        SELECT coalesce(workspace_id, 0), sign * count(*) FROM moved WHERE state <> 'DELETED' GROUP BY 1
         UNION ALL SELECT -1, sign * count(*) FROM moved WHERE state <> 'DELETED' HAVING count(*) > 0;
     RETURN NULL;
 END
@@ -200,16 +200,16 @@ $$;
 CREATE FUNCTION link_lists_changed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     IF OLD.state <> 'DELETED' THEN
-        INSERT INTO link_counts (owner_id, links) VALUES (coalesce(OLD.owner_id, 0), -1);
+        INSERT INTO link_counts (workspace_id, links) VALUES (coalesce(OLD.workspace_id, 0), -1);
     END IF;
     IF NEW.state <> 'DELETED' THEN
-        INSERT INTO link_counts (owner_id, links) VALUES (coalesce(NEW.owner_id, 0), 1);
+        INSERT INTO link_counts (workspace_id, links) VALUES (coalesce(NEW.workspace_id, 0), 1);
     END IF;
     IF (OLD.state = 'DELETED') <> (NEW.state = 'DELETED') THEN
-        INSERT INTO link_counts (owner_id, links) VALUES (-1, CASE WHEN NEW.state = 'DELETED' THEN -1 ELSE 1 END);
+        INSERT INTO link_counts (workspace_id, links) VALUES (-1, CASE WHEN NEW.state = 'DELETED' THEN -1 ELSE 1 END);
     END IF;
-    IF OLD.owner_id IS DISTINCT FROM NEW.owner_id THEN
-        UPDATE link_ranking SET link_owner = coalesce(NEW.owner_id, 0) WHERE link_id = NEW.id;
+    IF OLD.workspace_id IS DISTINCT FROM NEW.workspace_id THEN
+        UPDATE link_ranking SET link_workspace = coalesce(NEW.workspace_id, 0) WHERE link_id = NEW.id;
     END IF;
     RETURN NULL;
 END
@@ -221,6 +221,6 @@ CREATE TRIGGER link_lists_removed AFTER DELETE ON links REFERENCING OLD TABLE AS
     FOR EACH STATEMENT EXECUTE FUNCTION link_lists_moved();
 -- Per row, because a statement trigger with a transition table cannot be limited to columns, and
 -- destination checks update many rows.
-CREATE TRIGGER link_lists_changed AFTER UPDATE OF state, owner_id ON links FOR EACH ROW
-    WHEN ((OLD.state = 'DELETED') <> (NEW.state = 'DELETED') OR OLD.owner_id IS DISTINCT FROM NEW.owner_id)
+CREATE TRIGGER link_lists_changed AFTER UPDATE OF state, workspace_id ON links FOR EACH ROW
+    WHEN ((OLD.state = 'DELETED') <> (NEW.state = 'DELETED') OR OLD.workspace_id IS DISTINCT FROM NEW.workspace_id)
     EXECUTE FUNCTION link_lists_changed();

@@ -81,6 +81,8 @@ CREATE TRIGGER database_epoch_check BEFORE INSERT OR UPDATE OR DELETE ON blocked
     FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
 CREATE TRIGGER database_epoch_check BEFORE INSERT ON users
     FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
+CREATE TRIGGER database_epoch_check BEFORE INSERT ON workspaces
+    FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
 CREATE TRIGGER database_epoch_check BEFORE INSERT ON api_keys
     FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
 CREATE TRIGGER database_epoch_check BEFORE INSERT ON sessions

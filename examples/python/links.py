@@ -37,7 +37,7 @@ def as_dict(link):
         "original_url": link.original_url,
         "starts_at_us": link.starts_at_us,  # an ACTIVE link is not followed before; 0: at once
         "expires_at_us": link.expires_at_us,  # a link is over from then on, even if its state is still ACTIVE; 0: never
-        "owner_id": link.owner_id,
+        "workspace_id": link.workspace_id,
         "tags": list(link.tags),
     }
 

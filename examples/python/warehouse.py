@@ -40,19 +40,19 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS topics (topic TEXT PRIMARY KEY, id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS offsets (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL); -- of visits
 CREATE TABLE IF NOT EXISTS visits (
-  event_id TEXT PRIMARY KEY, occurred_at_us INTEGER, link_id INTEGER, slug TEXT, owner_id INTEGER, tags TEXT,
+  event_id TEXT PRIMARY KEY, occurred_at_us INTEGER, link_id INTEGER, slug TEXT, workspace_id INTEGER, tags TEXT,
   is_bot INTEGER, bot_reason TEXT, is_unique INTEGER, country TEXT, region TEXT, city TEXT, language TEXT, browser TEXT,
   browser_version TEXT, os TEXT, os_version TEXT, device TEXT, referrer_host TEXT, referrer_source TEXT, utm_source TEXT,
   utm_medium TEXT, utm_campaign TEXT, destination_host TEXT, status INTEGER, latency_us INTEGER);
 -- seen: the last start that found the slug on the topic. Purged links keep their row, so that no late record revives them.
 CREATE TABLE IF NOT EXISTS links (
   slug TEXT PRIMARY KEY, seen INTEGER NOT NULL, version INTEGER NOT NULL, purged INTEGER NOT NULL, id INTEGER, state TEXT,
-  original_url TEXT, title TEXT, owner_id INTEGER, tags TEXT, starts_at_us INTEGER, expires_at_us INTEGER);
+  original_url TEXT, title TEXT, workspace_id INTEGER, tags TEXT, starts_at_us INTEGER, expires_at_us INTEGER);
 """
-VISIT = """event_id occurred_at_us link_id slug owner_id tags is_bot bot_reason is_unique country region city language
+VISIT = """event_id occurred_at_us link_id slug workspace_id tags is_bot bot_reason is_unique country region city language
   browser browser_version os os_version device referrer_host referrer_source utm_source utm_medium utm_campaign
   destination_host status latency_us""".split()
-LINK = "slug seen version purged id state original_url title owner_id tags starts_at_us expires_at_us".split()
+LINK = "slug seen version purged id state original_url title workspace_id tags starts_at_us expires_at_us".split()
 
 
 def insert(table, columns):

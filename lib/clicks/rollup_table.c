@@ -48,9 +48,10 @@ static const struct {
 } tables[ROLLUP_TABLES] = {
 	[ROLLUP_TABLE_LINK_HOURS] = TABLE("rollup_hour", "link_id", "hour", "timestamptz"),
 	[ROLLUP_TABLE_LINK_DAYS] = TABLE("rollup_day", "link_id", "day", "date"),
-	[ROLLUP_TABLE_ACCOUNT_HOURS] =
-		TABLE("rollup_account_hour", "account_id", "hour", "timestamptz"),
-	[ROLLUP_TABLE_ACCOUNT_DAYS] = TABLE("rollup_account_day", "account_id", "day", "date"),
+	[ROLLUP_TABLE_WORKSPACE_HOURS] =
+		TABLE("rollup_workspace_hour", "workspace_id", "hour", "timestamptz"),
+	[ROLLUP_TABLE_WORKSPACE_DAYS] =
+		TABLE("rollup_workspace_day", "workspace_id", "day", "date"),
 };
 
 /* The columns of the rows as they will be, in the order of the parameters. */
@@ -68,7 +69,7 @@ struct writer {
 
 static void writer_init(struct writer *writer, enum rollup_table table)
 {
-	bool is_day = table == ROLLUP_TABLE_LINK_DAYS || table == ROLLUP_TABLE_ACCOUNT_DAYS;
+	bool is_day = table == ROLLUP_TABLE_LINK_DAYS || table == ROLLUP_TABLE_WORKSPACE_DAYS;
 	sql_column_init(&writer->ids, SQL_COLUMN_INT8, COLUMN_BYTES_MAX);
 	sql_column_init(&writer->starts, is_day ? SQL_COLUMN_DATE : SQL_COLUMN_TIME,
 	                COLUMN_BYTES_MAX);

@@ -1,6 +1,6 @@
 /*
  * The tables of roll-ups (db/migrations): a row per link and hour, per link and UTC day, and the
- * same per account. Each row has a packed list per dimension (rollup_list.h). The janitor adds what
+ * same per workspace. Each row has a packed list per dimension (rollup_list.h). The janitor adds what
  * was counted, and rebuild-stats what a comparison with the visit log found.
  *
  * One thread at a time per connection, inside the caller's transaction.
@@ -18,8 +18,8 @@
 enum rollup_table {
 	ROLLUP_TABLE_LINK_HOURS,
 	ROLLUP_TABLE_LINK_DAYS,
-	ROLLUP_TABLE_ACCOUNT_HOURS,
-	ROLLUP_TABLE_ACCOUNT_DAYS,
+	ROLLUP_TABLE_WORKSPACE_HOURS,
+	ROLLUP_TABLE_WORKSPACE_DAYS,
 	ROLLUP_TABLES,
 };
 
@@ -31,7 +31,7 @@ enum rollup_table {
 
 /* What to add to a row. Counts may be negative. */
 struct rollup_table_change {
-	/* Of the link or the account. */
+	/* Of the link or the workspace. */
 	int64_t id;
 	/* When the hour or the day begins, in microseconds since 1970-01-01T00:00:00Z. */
 	int64_t start_us;

@@ -39,7 +39,7 @@ enum field {
 	STATUS = 22,
 	LATENCY_US = 23,
 	DESTINATION_HOST = 24,
-	OWNER_ID = 25,
+	WORKSPACE_ID = 25,
 	TAGS = 26,
 };
 
@@ -91,7 +91,7 @@ void visit_event_encode(const struct visit_event *event, struct strbuf *out)
 	at = protobuf_put_number(at, STATUS, event->status);
 	at = protobuf_put_number(at, LATENCY_US, event->latency_us);
 	at = put_text(at, DESTINATION_HOST, event->destination_host);
-	at = protobuf_put_number(at, OWNER_ID, (uint64_t)event->owner_id);
+	at = protobuf_put_number(at, WORKSPACE_ID, (uint64_t)event->workspace_id);
 	at = put_tags(at, event->tags);
 	strbuf_add(out, bytes, (size_t)(at - bytes));
 }
@@ -140,7 +140,7 @@ static bool decode_fields(const Waymark__V1__VisitEvent *from, struct visit_even
 	out->is_unique = from->is_unique;
 	out->status = from->status;
 	out->latency_us = from->latency_us;
-	out->owner_id = from->owner_id;
+	out->workspace_id = from->workspace_id;
 	return decode_texts(from, out);
 }
 

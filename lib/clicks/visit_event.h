@@ -46,8 +46,8 @@ struct visit_event {
 	uint32_t status;
 	uint32_t latency_us;
 	char destination_host[254];
-	/* 0 = no owner. */
-	int64_t owner_id;
+	/* 0 = of nobody. */
+	int64_t workspace_id;
 	/* Joined by VISIT_EVENT_TAG_SEPARATOR; NULL = none. Borrowed. */
 	const char *tags;
 };

@@ -74,12 +74,14 @@ struct link_tags {
 /* The index of a tag; the number of tags if it is not among them. */
 size_t link_tags_find(const struct link_tags *tags, const char *name);
 
-/* The whole link, as its owner sees it. Holds no pointers. About 22 KB: keep arrays on the heap. */
+/* The whole link, as its workspace sees it. Holds no pointers. About 22 KB: keep arrays on the heap. */
 struct link {
 	struct link_entry entry;
 	enum link_type type;
-	/* 0 = no owner. */
-	int64_t owner_id;
+	/* 0 = of nobody. */
+	int64_t workspace_id;
+	/* A user; 0 = not known. Not in events. */
+	int64_t created_by;
 	/* Of a DELETED link: the state that restoring brings back; 0 = unknown. Not in events. */
 	enum link_state state_before_deletion;
 	char title[LINK_TITLE_SIZE];

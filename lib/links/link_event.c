@@ -20,7 +20,7 @@ static void encode_link(const struct link *link, char **tags, Waymark__V1__Link 
 	out->original_url = BORROW(link->entry.original_url);
 	out->expires_at_us = link->entry.expires_at_us;
 	out->expired_url = BORROW(link->entry.expired_url);
-	out->owner_id = link->owner_id;
+	out->workspace_id = link->workspace_id;
 	out->title = BORROW(link->title);
 	for (size_t i = 0; i < link->tags.count; i++)
 		tags[i] = BORROW(link->tags.tag[i]);
@@ -90,10 +90,10 @@ static bool decode_link(const Waymark__V1__Link *from, struct link *out)
 {
 	if (((int)from->link_type != LINK_TYPE_TEMPORARY &&
 	     (int)from->link_type != LINK_TYPE_PERMANENT) ||
-	    from->owner_id < 0 || from->created_at_us <= 0 || from->updated_at_us <= 0)
+	    from->workspace_id < 0 || from->created_at_us <= 0 || from->updated_at_us <= 0)
 		return false;
 	out->type = (enum link_type)from->link_type;
-	out->owner_id = from->owner_id;
+	out->workspace_id = from->workspace_id;
 	out->created_at_us = from->created_at_us;
 	out->updated_at_us = from->updated_at_us;
 	return utf8_length(from->title, strlen(from->title)) <= LINK_TITLE_CHARS_MAX &&

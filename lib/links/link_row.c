@@ -76,11 +76,12 @@ enum err link_row_read(const struct pg_result *rows, size_t row, struct link *ou
 	enum err err = link_row_read_entry(rows, row, &out->entry);
 	if (err != OK)
 		return err;
-	out->owner_id = pg_result_int(rows, row, 12);
+	out->workspace_id = pg_result_int(rows, row, 12);
 	out->created_at_us = pg_result_time(rows, row, 15);
 	out->updated_at_us = pg_result_time(rows, row, 16);
 	out->state_before_deletion = read_state_before_deletion(pg_result_text(rows, row, 17));
 	out->deleted_at_us = pg_result_time(rows, row, 18);
+	out->created_by = pg_result_int(rows, row, 19);
 	if (link_type_parse_stored(pg_result_text(rows, row, 11), &out->type) != OK ||
 	    !copy_text(pg_result_text(rows, row, 13), out->title, sizeof(out->title)))
 		return ERR_INTERNAL;

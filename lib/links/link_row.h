@@ -35,11 +35,11 @@
 	", state, redirect_status, original_url, expires_at, expired_url, starts_at, "             \
 	"slug_chosen, slug_exact"
 #define LINK_ROW_ENTRY_COLUMN_COUNT 11
-#define LINK_ROW_COLUMNS                                                                           \
-	LINK_ROW_ENTRY_COLUMNS                                                                     \
-	", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, "  \
-	"state_before_deletion, CASE WHEN state = 'DELETED' THEN state_since END"
-#define LINK_ROW_COLUMN_COUNT 19
+#define LINK_ROW_COLUMNS                                                                              \
+	LINK_ROW_ENTRY_COLUMNS                                                                        \
+	", link_type, workspace_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, " \
+	"state_before_deletion, CASE WHEN state = 'DELETED' THEN state_since END, created_by"
+#define LINK_ROW_COLUMN_COUNT 20
 
 /* ERR_INTERNAL: the row violates its constraints. */
 enum err link_row_read_entry(const struct pg_result *rows, size_t row,

@@ -31,25 +31,25 @@ enum err link_store_find_entry(struct pg_conn *conn, const char *key, struct lin
 	return err;
 }
 
-/* $2 = -1 is LINK_STORE_ANY_OWNER. */
-#define SELECT_OF_OWNER                                                                            \
+/* $2 = -1 is LINK_STORE_ANY_WORKSPACE. */
+#define SELECT_OF_WORKSPACE                                                                        \
 	"SELECT " LINK_ROW_COLUMNS                                                                 \
-	" FROM links WHERE id = $1 AND (owner_id = $2 OR $2::bigint = -1)"
+	" FROM links WHERE id = $1 AND (workspace_id = $2 OR $2::bigint = -1)"
 
-enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out)
+enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t workspace_id, struct link *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
-	pg_params_int(&params, owner_id);
-	return link_row_query(conn, SELECT_OF_OWNER, &params, out);
+	pg_params_int(&params, workspace_id);
+	return link_row_query(conn, SELECT_OF_WORKSPACE, &params, out);
 }
 
-enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out)
+enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t workspace_id, struct link *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
-	pg_params_int(&params, owner_id);
-	return link_row_query(conn, SELECT_OF_OWNER " FOR UPDATE", &params, out);
+	pg_params_int(&params, workspace_id);
+	return link_row_query(conn, SELECT_OF_WORKSPACE " FOR UPDATE", &params, out);
 }
 
 /* --- claims --- */
@@ -67,18 +67,19 @@ enum err link_store_lock_by_claim_token(struct pg_conn *conn, const char *slug,
 	                      &params, out);
 }
 
-enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner_id)
+enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t workspace_id)
 {
 	struct link claimed;
 	struct pg_params params = { 0 };
 	pg_params_int(&params, link->entry.id);
 	pg_params_int(&params, link->entry.version);
-	pg_params_int(&params, owner_id);
+	pg_params_int(&params, workspace_id);
 	enum err err = link_row_query(
 		conn,
-		"UPDATE links SET version = version + 1, link_type = 'PERMANENT', owner_id = $3, "
+		"UPDATE links SET version = version + 1, link_type = 'PERMANENT', workspace_id = $3, "
+		"created_by = NULLIF(current_setting('waymark.actor_id', true), '')::bigint, "
 		"expires_at = NULL, updated_at = clock_timestamp() "
-		"WHERE id = $1 AND " LINK_ROW_VERSION " = $2 AND owner_id IS NULL "
+		"WHERE id = $1 AND " LINK_ROW_VERSION " = $2 AND workspace_id IS NULL "
 		"RETURNING " LINK_ROW_COLUMNS,
 		&params, &claimed);
 	if (err == ERR_NOT_FOUND)
@@ -163,13 +164,13 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 }
 
 /* Deletes the links whose IDs are in "due", and inserts their tombstones. */
-#define DELETE_DUE                                                                                                                  \
-	"deleted AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "                                   \
-	"tombstones AS (INSERT INTO link_tombstones (slug, slug_exact, link_id, last_state, version) "                              \
-	"SELECT slug, slug_exact, id, state, " LINK_ROW_VERSION " + 1 FROM deleted), "                                              \
-	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "                           \
-	"original_url, expires_at, expired_url, starts_at, slug_chosen, slug_exact, link_type, owner_id, title, tags, created_at, " \
-	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since FROM deleted) "
+#define DELETE_DUE                                                                                                                      \
+	"deleted AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "                                       \
+	"tombstones AS (INSERT INTO link_tombstones (slug, slug_exact, link_id, last_state, version) "                                  \
+	"SELECT slug, slug_exact, id, state, " LINK_ROW_VERSION " + 1 FROM deleted), "                                                  \
+	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "                               \
+	"original_url, expires_at, expired_url, starts_at, slug_chosen, slug_exact, link_type, workspace_id, title, tags, created_at, " \
+	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since, created_by FROM deleted) "
 
 /* The state is a literal because the index is partial. */
 #define PURGE(state)                                                                                                 \

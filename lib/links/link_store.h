@@ -26,15 +26,15 @@ enum err link_store_find_entry(struct pg_conn *conn, const char *key,
 
 /* --- for owners --- */
 
-/* For administrators: links of any owner and of none. */
-#define LINK_STORE_ANY_OWNER INT64_C(-1)
+/* For administrators: links of any workspace and of nobody. */
+#define LINK_STORE_ANY_WORKSPACE INT64_C(-1)
 
 /* Links of other owners are ERR_NOT_FOUND, like missing links. */
-enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id,
+enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t workspace_id,
                         struct link *out) MUST_CHECK;
 
 /* As link_store_get, and locks the row until the transaction ends. */
-enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id,
+enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t workspace_id,
                          struct link *out) MUST_CHECK;
 
 /*
@@ -44,22 +44,22 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id,
  */
 enum err link_store_purge(struct pg_conn *conn, struct link *link) MUST_CHECK;
 
-/* --- claims: links made without a login get an owner, authorised by their claim token --- */
+/* --- claims: links made without a login get a workspace, authorised by their claim token --- */
 
 /*
  * Reads the link with this slug and claim token, and locks it until the transaction ends. Its
- * owner_id is set if it was claimed before. ERR_NOT_FOUND: no such pair.
+ * workspace_id is set if it was claimed before. ERR_NOT_FOUND: no such pair.
  */
 enum err link_store_lock_by_claim_token(struct pg_conn *conn, const char *slug,
                                         const uint8_t claim_token_hash[static DIGEST_SIZE],
                                         struct link *out) MUST_CHECK;
 
 /*
- * Makes an unowned link from link_store_lock_by_claim_token a PERMANENT link of the owner, without
+ * Makes a link of nobody from link_store_lock_by_claim_token a PERMANENT link of the workspace, without
  * an expiry time, and records the change. The token stays, so that a repeated claim finds the link
- * again. ERR_CONFLICT: the link has an owner, is at another version, or the owner does not exist.
+ * again. ERR_CONFLICT: the link has a workspace, is at another version, or the workspace does not exist.
  */
-enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner_id) MUST_CHECK;
+enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t workspace_id) MUST_CHECK;
 
 /* --- for the janitor --- */
 

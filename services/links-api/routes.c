@@ -6,6 +6,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
+#include "lib/base/number.h"
 #include "lib/base/trace_context.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/query_params.h"
@@ -16,8 +17,8 @@
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/lists/link_list_params.h"
 
-/* Longer than every path in the table. */
-#define PATH_SIZE 256
+/* Longer than every path in the table, and than the longest tag in a path. */
+#define PATH_SIZE 1024
 /* Two URLs of LINK_URL_MAX bytes, a title, tags and notes. */
 #define BODY_BYTES_MAX ((size_t)32 * 1024)
 #define OPTIONS ", OPTIONS"
@@ -46,21 +47,21 @@ static const struct http_route table[] = {
 	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, PERMISSION_ACCOUNT, BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password-reset", password_reset_use,      PERMISSION_NONE,         BLOCKS, false },
-	{ HTTP_POST,   "/api/keys",                api_key_handle_create,   PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_GET,    "/api/keys",                api_key_handle_list,     PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_DELETE, "/api/keys/{id}",           api_key_handle_delete,   PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_POST,   "/api/shares",              share_handlers_create,   PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_GET,    "/api/shares",              share_handle_list,       PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_DELETE, "/api/shares/{id}",         share_handle_delete,     PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_POST,   "/api/keys",                api_key_handle_create,   PERMISSION_KEYS_WRITE,      BLOCKS, false },
+	{ HTTP_GET,    "/api/keys",                api_key_handle_list,     PERMISSION_KEYS_READ,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/keys/{id}",           api_key_handle_delete,   PERMISSION_KEYS_WRITE,      BLOCKS, false },
+	{ HTTP_POST,   "/api/shares",              share_handlers_create,   PERMISSION_SHARES_WRITE,      BLOCKS, false },
+	{ HTTP_GET,    "/api/shares",              share_handle_list,       PERMISSION_SHARES_READ,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/shares/{id}",         share_handle_delete,     PERMISSION_SHARES_WRITE,      BLOCKS, false },
 	{ HTTP_POST,   "/api/shared/access",       share_handlers_access,   PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_GET,    "/api/shared",              share_handle_get,        PERMISSION_SHARED,       BLOCKS, false },
 	{ HTTP_GET,    "/api/shared/stats/summary", stats_handlers_summary, PERMISSION_SHARED, HEAVY, true },
 	{ HTTP_GET,    "/api/shared/stats/timeseries", stats_handlers_series, PERMISSION_SHARED, HEAVY, true },
 	{ HTTP_GET,    "/api/shared/stats/{dimension}", stats_handlers_dimension, PERMISSION_SHARED, HEAVY, true },
-	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    PERMISSION_ADMIN,        BLOCKS, true },
-	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, PERMISSION_ADMIN,     BLOCKS, false },
-	{ HTTP_POST,   "/api/admin/users/{id}/password-reset", password_reset_create, PERMISSION_ADMIN, BLOCKS, false },
-	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    PERMISSION_ADMIN,        BLOCKS, true },
+	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    PERMISSION_ADMIN_READ,        BLOCKS, true },
+	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, PERMISSION_ADMIN_WRITE,     BLOCKS, false },
+	{ HTTP_POST,   "/api/admin/users/{id}/password-reset", password_reset_create, PERMISSION_ADMIN_WRITE, BLOCKS, false },
+	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    PERMISSION_ADMIN_READ,        BLOCKS, true },
 	{ HTTP_POST,   "/api/links/public",        link_create_public,      PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        PERMISSION_LINKS_WRITE,  HEAVY, false },
 	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          PERMISSION_LINKS_WRITE,  HEAVY, false },
@@ -78,20 +79,20 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, PERMISSION_STATS_READ, HEAVY, true },
 	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, PERMISSION_STATS_READ, HEAVY, true },
 	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   BLOCKS, true },
-	{ HTTP_GET,    "/api/links/{id}/visits",   visit_export_list,       PERMISSION_STATS_READ,   HEAVY, true },
+	{ HTTP_GET,    "/api/links/{id}/visits",   visit_export_list,       PERMISSION_VISITS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/tags",                tag_handlers_list,       PERMISSION_LINKS_READ,   HEAVY, false },
 	{ HTTP_PATCH,  "/api/tags/{name...}",      tag_handlers_patch,      PERMISSION_LINKS_WRITE,  HEAVY, false },
 	{ HTTP_DELETE, "/api/tags/{name...}",      tag_handlers_delete,     PERMISSION_LINKS_WRITE,  HEAVY, false },
-	{ HTTP_GET,    "/api/live",                live_handlers_get,       PERMISSION_STATS_READ,   BLOCKS, false },
+	{ HTTP_GET,    "/api/live",                live_handlers_get,       PERMISSION_VISITS_READ,   BLOCKS, false },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      PERMISSION_STATS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/stats/summary",       stats_handlers_summary,  PERMISSION_STATS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/stats/timeseries",    stats_handlers_series, PERMISSION_STATS_READ, HEAVY, true },
 	{ HTTP_GET,    "/api/stats/{dimension}",   stats_handlers_dimension, PERMISSION_STATS_READ, HEAVY, true },
-	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN,        BLOCKS, false },
-	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    PERMISSION_ADMIN,        BLOCKS, false },
-	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    PERMISSION_ADMIN,        BLOCKS, false },
-	{ HTTP_GET,    "/api/admin/health",        health_get,              PERMISSION_ADMIN,        BLOCKS, false },
+	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN_READ,        BLOCKS, false },
+	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    PERMISSION_ADMIN_WRITE,        BLOCKS, false },
+	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    PERMISSION_ADMIN_WRITE,        BLOCKS, false },
+	{ HTTP_GET,    "/api/admin/health",        health_get,              PERMISSION_ADMIN_READ,        BLOCKS, false },
 	{ HTTP_GET,    "/openapi.json",            document_description,    PERMISSION_NONE,   MEMORY, true },
 	{ HTTP_GET,    "/docs",                    document_reader,         PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/docs/runbook/{title}",   document_runbook,        PERMISSION_NONE,       MEMORY, true },
@@ -128,11 +129,38 @@ static const struct http_route *literal_rows(const char *path, size_t *count)
 	return table;
 }
 
-enum err routes_find(enum http_method method, const char *path, struct http_match *match)
+/*
+ * The path without the workspace that it names, in out if it names one: /api/workspaces/7/links is
+ * /api/links, and /api/workspaces/7 is /api/workspace. NULL: what it names cannot be one.
+ * *workspace_id: 0 = none.
+ */
+static const char *take_workspace(const char *path, char out[static PATH_SIZE],
+                                  int64_t *workspace_id)
+{
+	static const char prefix[] = "/api/workspaces/";
+	char digits[NUMBER_TEXT_SIZE];
+	*workspace_id = 0;
+	if (strncmp(path, prefix, strlen(prefix)) != 0)
+		return path;
+	const char *id = path + strlen(prefix);
+	size_t len = strcspn(id, "/");
+	snprintf(digits, sizeof(digits), "%.*s", (int)len, id);
+	if (strlen(path) >= PATH_SIZE || len >= sizeof(digits) || digits[0] == '0' ||
+	    number_parse(digits, 1, INT64_MAX, workspace_id) != OK)
+		return NULL;
+	snprintf(out, PATH_SIZE, "/api%s", id[len] ? id + len : "/workspace");
+	return out;
+}
+
+enum err routes_find(enum http_method method, const char *path, struct http_match *match,
+                     int64_t *workspace_id)
 {
 	static const char alias[] = "/api/urls";
 	const size_t alias_len = sizeof(alias) - 1;
-	char renamed[PATH_SIZE];
+	char bare[PATH_SIZE], renamed[PATH_SIZE];
+	path = take_workspace(path, bare, workspace_id);
+	if (!path)
+		return ERR_NOT_FOUND;
 	bool is_alias = strncmp(path, alias, alias_len) == 0 &&
 	                (path[alias_len] == '\0' || path[alias_len] == '/');
 	if (is_alias && strlen(path) < sizeof(renamed) - 1) {
@@ -141,7 +169,10 @@ enum err routes_find(enum http_method method, const char *path, struct http_matc
 	}
 	size_t count;
 	const struct http_route *rows = literal_rows(path, &count);
-	return http_router_find(rows, count, method, path, match);
+	enum err err = http_router_find(rows, count, method, path, match);
+	bool is_foreign = *workspace_id && err == OK &&
+	                  authentication_least_role(match->route->right) == WORKSPACE_STRANGER;
+	return is_foreign ? ERR_NOT_FOUND : err;
 }
 
 /* Errors included. A handler may replace Cache-Control, but never for account data. */
@@ -228,7 +259,8 @@ static enum http_progress start(struct request *r)
 {
 	struct http_exchange *x = r->exchange;
 	add_headers(r->api, x);
-	enum err err = routes_find(http_exchange_method(x), http_exchange_path(x), &r->match);
+	enum err err = routes_find(http_exchange_method(x), http_exchange_path(x), &r->match,
+	                           &r->named_workspace_id);
 	if (err != OK)
 		return send_no_route(r, err);
 	if (r->match.route->right == PERMISSION_NONE && r->match.route->work == MEMORY)
@@ -260,7 +292,7 @@ static bool authorize(struct request *r)
 		    !authentication_authorize(r, permission))
 			return false;
 		http_exchange_set_flow(r->exchange,
-		                       r->share ? request_readers_flow(r->share->owner_id)
+		                       r->share ? request_readers_flow(r->share->sponsor_id)
 		                                : request_flow(r, r->user_id));
 	}
 	r->is_authorized = true;
@@ -277,7 +309,7 @@ static bool is_heavy(const struct request *r)
 
 /*
  * On a worker. A request with an API key, a session or the token of a share has waited in the flow
- * of its network, so it waits again, in the flow of its account or of that account's readers.
+ * of its network, so it waits again, in the flow of its person or of a sponsor's readers.
  * Otherwise many keys would be many flows.
  */
 static enum http_progress resume(struct request *r)
@@ -303,7 +335,8 @@ enum http_progress routes_handle(void *ctx, struct http_exchange *x)
 static bool takes_large_bodies(struct request *r)
 {
 	struct http_exchange *x = r->exchange;
-	if (routes_find(http_exchange_method(x), http_exchange_path(x), &r->match) != OK)
+	if (routes_find(http_exchange_method(x), http_exchange_path(x), &r->match,
+	                &r->named_workspace_id) != OK)
 		return false;
 	return r->match.route->handler == link_bulk_create ||
 	       r->match.route->handler == link_bulk_sync;

@@ -14,12 +14,15 @@
 
 #define ROUTES_BODY_BYTES_MAX LINK_BULK_BODY_BYTES_MAX
 
-/* An access token has every permission except ADMIN. */
 const struct http_route *routes_table(size_t *count);
 
-/* Matches a raw path against the table. Errors: see http_router_find. */
-enum err routes_find(enum http_method method, const char *path,
-                     struct http_match *match) MUST_CHECK;
+/*
+ * Matches a raw path against the table. Whatever belongs to a workspace is also found below
+ * /api/workspaces/{id}: /api/workspaces/7/links. workspace_id: that id; 0 = the path names none. So the
+ * workspace itself, /api/workspaces/7, is the row /api/workspace. Errors: see http_router_find.
+ */
+enum err routes_find(enum http_method method, const char *path, struct http_match *match,
+                     int64_t *workspace_id) MUST_CHECK;
 
 /* Callbacks of struct http_server_config; ctx is the struct api. */
 enum http_progress routes_handle(void *ctx, struct http_exchange *x);

@@ -119,8 +119,8 @@ MISTAKES = {
     "totals of hours": totals(HOURS, "hour", HOUR),
     "days": rollup("rollup_day_entries", "day", DAY),
     "totals of days": totals(DAYS, "day", DAY),
-    "hours of accounts": rollup("rollup_account_hour_entries", "hour", HOUR, "owner_id", "account_id", "owner_id <> 0"),
-    "days of accounts": rollup("rollup_account_day_entries", "day", DAY, "owner_id", "account_id", "owner_id <> 0"),
+    "hours of accounts": rollup("rollup_workspace_hour_entries", "hour", HOUR, "workspace_id", "workspace_id", "workspace_id <> 0"),
+    "days of accounts": rollup("rollup_workspace_day_entries", "day", DAY, "workspace_id", "workspace_id", "workspace_id <> 0"),
 }
 COUNTED = "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
 # Everything that a batch may change. as_of and the published offset may move without a batch.
@@ -133,8 +133,8 @@ FINGERPRINT = "SELECT hashtextextended(concat_ws('|', {}), 0)".format(
             "SELECT * FROM rollup_delta",
             "SELECT * FROM rollup_hour",
             "SELECT * FROM rollup_day",
-            "SELECT * FROM rollup_account_hour",
-            "SELECT * FROM rollup_account_day",
+            "SELECT * FROM rollup_workspace_hour",
+            "SELECT * FROM rollup_workspace_day",
             "SELECT partition, next_offset, next_index FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'",
         )
     )

@@ -33,7 +33,7 @@ struct options {
 	const char *log;
 	int64_t first_id;
 	unsigned links;
-	int64_t owner_id;
+	int64_t workspace_id;
 	/* Transactions a second, all writers together. */
 	int64_t rate;
 };
@@ -64,7 +64,7 @@ static enum err change(struct writer *w, int64_t id, const char *attempt)
 	if (err == OK && rand_r(&w->seed) % 2)
 		err = pg_conn_query(w->conn, "SELECT pg_current_xact_id()", NULL, NULL);
 	if (err == OK)
-		err = link_store_lock(w->conn, id, w->options->owner_id, &w->link);
+		err = link_store_lock(w->conn, id, w->options->workspace_id, &w->link);
 	if (err != OK)
 		return err;
 	snprintf(w->link.entry.original_url, sizeof(w->link.entry.original_url),
@@ -169,7 +169,7 @@ static struct options parse(int argc, char **argv)
 			options.links = (unsigned)strtoul(optarg, NULL, 10);
 			break;
 		case 'o':
-			options.owner_id = strtoll(optarg, NULL, 10);
+			options.workspace_id = strtoll(optarg, NULL, 10);
 			break;
 		case 'r':
 			options.rate = strtoll(optarg, NULL, 10);

@@ -96,7 +96,7 @@ def test_nothing_is_issued_before_the_new_history_is_adopted(stack):
             "INSERT INTO links (slug, link_type, original_url, expires_at) VALUES ('early', 'TEMPORARY', 'https://a.example/', now())",
             "UPDATE links SET title = ''",
             "INSERT INTO users (email, password_hash) VALUES ('early@example.com', '')",
-            "INSERT INTO shares (owner_id, tag, token_hash) SELECT id, 'early', sha256('') FROM users LIMIT 1",
+            "INSERT INTO shares (workspace_id, tag, token_hash) SELECT id, 'early', sha256('') FROM users LIMIT 1",
         ):
             with pytest.raises(psycopg2.errors.CannotConnectNow, match="another history"):
                 cursor.execute(sql)

@@ -59,7 +59,7 @@ class RelayStack(Stack):
         owner = self.store.ask("INSERT INTO users (email, password_hash) VALUES ('o@example.com', 'x') RETURNING id")
         with self.store.connection.cursor() as cursor:
             cursor.execute(
-                "INSERT INTO links (slug, link_type, owner_id, original_url)"
+                "INSERT INTO links (slug, link_type, workspace_id, original_url)"
                 " SELECT 'outbox-' || n, 'PERMANENT', %s, 'https://example.com/' FROM generate_series(1, %s) n"
                 " RETURNING id",
                 (owner, LINKS),

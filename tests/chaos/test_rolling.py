@@ -41,7 +41,7 @@ def test_no_client_notices_a_rolling_restart(fleet, batch_type, record_property,
     events = Events(fleet.env["KAFKA_BROKERS"], batch_type)
     lost = sum(events.lost(log) for log in fleet.logs)
     assert (lost, events.doubles) == (0, 0)
-    assert fleet.ledger.ask("SELECT count(*) FROM links WHERE owner_id IS NOT NULL") == len(outcome.links)
+    assert fleet.ledger.ask("SELECT count(*) FROM links WHERE workspace_id IS NOT NULL") == len(outcome.links)
 
     record_property("did", f"each of {REPLICAS} × {len(KINDS)} services restarted {ROUNDS} times under load, notice {NOTICE_MS} ms")
     record_property("requests", outcome.requests())

@@ -89,7 +89,7 @@ def test_versions_take_over_from_each_other_under_load(fleet, record_property):
     outcome.assert_none_failed()
     clicks = outcome.redirects()
     fleet.assert_counted(clicks)
-    assert fleet.ledger.ask("SELECT count(*) FROM links WHERE owner_id IS NOT NULL") == len(outcome.links)
+    assert fleet.ledger.ask("SELECT count(*) FROM links WHERE workspace_id IS NOT NULL") == len(outcome.links)
 
     record_property("did", f"schema {old_schema} → {schema(fleet)} → N → N+1, replica by replica, under load")
     record_property("requests", outcome.requests())

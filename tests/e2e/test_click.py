@@ -97,7 +97,7 @@ def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
     assert (visit.utm_source, visit.utm_medium, visit.utm_campaign) == ("letter", "mail", "may")
     assert (visit.status, visit.destination_host) == (302, "shop.example.com")
     assert visit.latency_us > 0
-    assert visit.owner_id == user.call("GET", "/api/auth/me").json["user"]["id"]
+    assert visit.workspace_id == user.call("GET", "/api/auth/me").json["user"]["id"]
     assert sorted(visit.tags) == ["letter", "spring"]
 
 

@@ -46,8 +46,8 @@ static void require_in_bounds(const struct link_list_params *query)
 	require(query->page >= 0 && query->page <= LINK_LIST_PARAMS_PAGE_MAX);
 	require(query->limit >= 1 && query->limit <= LINK_LIST_PARAMS_LIMIT_MAX);
 	require(query->page > 0 || query->after.id > 0);
-	require(query->owner_id > 0 || query->owner_id == -1);
-	require(query->has_owner || query->owner_id == CALLER);
+	require(query->workspace_id > 0 || query->workspace_id == -1);
+	require(query->has_workspace || query->workspace_id == CALLER);
 	require(utf8_is_valid(query->q, strlen(query->q)) &&
 	        utf8_is_valid(query->tag, strlen(query->tag)));
 	require(!query->has_filter || query->filter.node_count > 0);

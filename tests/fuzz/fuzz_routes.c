@@ -32,12 +32,13 @@ static size_t segments_of(const char *path)
 static void try_path(enum http_method method, const char *path)
 {
 	struct http_match match = { 0 };
-	enum err err = routes_find(method, path, &match);
+	int64_t workspace_id = 0;
+	enum err err = routes_find(method, path, &match, &workspace_id);
 	if (err == OK) {
 		bool is_method = match.route->method == method ||
 		                 (method == HTTP_HEAD && match.route->method == HTTP_GET);
 		require(is_method && match.route->handler != NULL);
-		require(segments_of(match.route->pattern) == segments_of(path));
+		require(workspace_id > 0 || segments_of(match.route->pattern) == segments_of(path));
 	} else {
 		require(err == ERR_NOT_FOUND || (err == ERR_CONFLICT && match.allow[0] != '\0'));
 	}

@@ -139,7 +139,7 @@ static void print_difference(const char *what, const struct rebuild_difference *
 	       " entries of hours, %" PRId64 " of days, %" PRId64 " of accounts\n",
 	       what, difference->statistics, rows[ROLLUP_TABLE_LINK_HOURS],
 	       rows[ROLLUP_TABLE_LINK_DAYS],
-	       rows[ROLLUP_TABLE_ACCOUNT_HOURS] + rows[ROLLUP_TABLE_ACCOUNT_DAYS]);
+	       rows[ROLLUP_TABLE_WORKSPACE_HOURS] + rows[ROLLUP_TABLE_WORKSPACE_DAYS]);
 }
 
 static enum err report(const struct rebuild_options *options, const struct totals *totals,

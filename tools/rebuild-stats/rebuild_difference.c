@@ -107,11 +107,12 @@ static const char *const links_sql[] = {
 	WRONG_TOTALS("1", MIDNIGHT("day"), "rollup_day", "link_id", LINKS, "day"),
 };
 static const char *const accounts_sql[] = {
-	LOG_HOURS("owner_id", ACCOUNTS),
-	COMPARE_HOURS("2", "account_id", ACCOUNTS, "rollup_account_hour_entries"),
-	COMPARE_DAYS("3", "account_id", ACCOUNTS, "rollup_account_day_entries"),
-	WRONG_TOTALS("2", "hour", "rollup_account_hour", "account_id", ACCOUNTS, UTC_DAY("hour")),
-	WRONG_TOTALS("3", MIDNIGHT("day"), "rollup_account_day", "account_id", ACCOUNTS, "day"),
+	LOG_HOURS("workspace_id", ACCOUNTS),
+	COMPARE_HOURS("2", "workspace_id", ACCOUNTS, "rollup_workspace_hour_entries"),
+	COMPARE_DAYS("3", "workspace_id", ACCOUNTS, "rollup_workspace_day_entries"),
+	WRONG_TOTALS("2", "hour", "rollup_workspace_hour", "workspace_id", ACCOUNTS,
+	             UTC_DAY("hour")),
+	WRONG_TOTALS("3", MIDNIGHT("day"), "rollup_workspace_day", "workspace_id", ACCOUNTS, "day"),
 };
 
 #define LATENCY                                                                                    \

@@ -142,7 +142,7 @@ static void copy_click(const struct redirect_event *click, struct visit *out)
 	out->event.latency_us = click->latency_us;
 	copy_text(out->event.destination_host, sizeof(out->event.destination_host),
 	          click->destination_host);
-	out->event.owner_id = 0;
+	out->event.workspace_id = 0;
 	out->event.tags = NULL;
 	out->day = clock_utc_day(click->occurred_at_us);
 	out->has_visitor_hash = click->has_visitor_hash;

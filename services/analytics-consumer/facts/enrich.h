@@ -41,7 +41,7 @@ enum err enrich_open(const struct enrich_config *config, struct enrich **out) MU
 /* NULL is allowed. */
 void enrich_close(struct enrich *enrich);
 
-/* Fills out but is_unique, owner_id and tags, which the store finds. disposition: VISIT_NEW. */
+/* Fills out but is_unique, workspace_id and tags, which the store finds. disposition: VISIT_NEW. */
 void enrich_click(struct enrich *enrich, const struct redirect_event *click, struct visit *out);
 
 /*

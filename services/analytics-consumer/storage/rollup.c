@@ -24,8 +24,9 @@
 #define ENTRY_SEPARATOR '\x1e'
 
 /* Columns in the order of add_row. */
-static const char insert_sql[] = "COPY rollup_delta (link_id, owner_id, hour, " ROLLUP_TABLE_COLUMNS
-				 ", entries, humans, bots, uniques) FROM STDIN (FORMAT binary)";
+static const char insert_sql[] =
+	"COPY rollup_delta (link_id, workspace_id, hour, " ROLLUP_TABLE_COLUMNS
+	", entries, humans, bots, uniques) FROM STDIN (FORMAT binary)";
 #define COLUMNS (3 + ROLLUP_DIMENSIONS + 4)
 /* Of everything but the lists. */
 #define ROW_BYTES_MAX 160
@@ -151,7 +152,7 @@ static void add_visit(struct rollup *rollup, const struct visit_event *event)
 	int64_t at_us = event->occurred_at_us;
 	struct rollup_row row = {
 		.link_id = event->link_id,
-		.owner_id = event->owner_id,
+		.workspace_id = event->workspace_id,
 		.hour_us = at_us - at_us % CLOCK_US_PER_HOUR,
 		.value = rollup->quarters[at_us % CLOCK_US_PER_DAY / US_PER_QUARTER],
 		.dimension = ROLLUP_QUARTERS,
@@ -288,7 +289,7 @@ static void add_row(struct rollup *rollup, const struct rollup_row *rows, size_t
 	}
 	sql_copy_begin_row(&rollup->copy, COLUMNS);
 	sql_copy_add_int8(&rollup->copy, rows->link_id);
-	sql_copy_add_int8(&rollup->copy, rows->owner_id);
+	sql_copy_add_int8(&rollup->copy, rows->workspace_id);
 	sql_copy_add_time(&rollup->copy, rows->hour_us);
 	for (enum rollup_dimension d = 0; d < ROLLUP_DIMENSIONS; d++)
 		added += add_list(rollup, d, rows + added, count - added);

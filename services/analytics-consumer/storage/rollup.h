@@ -35,7 +35,7 @@ enum rollup_dimension {
 struct rollup_row {
 	int64_t link_id;
 	/* 0 = none. All visits of a link in a batch have the same. */
-	int64_t owner_id;
+	int64_t workspace_id;
 	/* Its start. */
 	int64_t hour_us;
 	/* Borrowed; never "", because unknown values have no row. */

@@ -13,7 +13,7 @@
 static const char insert_sql[] =
 	"COPY visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, bot_reason, visitor_hash, "
 	"is_unique, client_network, country, city, referrer_host, browser, os, device, language, utm_source, utm_medium, "
-	"utm_campaign, served_from, region, browser_version, os_version, referrer_source, owner_id) FROM STDIN (FORMAT binary)";
+	"utm_campaign, served_from, region, browser_version, os_version, referrer_source, workspace_id) FROM STDIN (FORMAT binary)";
 
 /* One index probe per visit. LIMIT prevents a plan with a join, which could read the whole day. */
 static const char find_duplicates_sql[] =
@@ -197,7 +197,7 @@ static void add_row(struct sql_copy *rows, const struct visit *visit)
 	sql_copy_add_text(rows, event->browser_version);
 	sql_copy_add_text(rows, event->os_version);
 	sql_copy_add_text(rows, event->referrer_source);
-	sql_copy_add_int8(rows, event->owner_id);
+	sql_copy_add_int8(rows, event->workspace_id);
 }
 
 enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn,

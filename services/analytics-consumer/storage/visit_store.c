@@ -21,14 +21,14 @@
 
 /* The separator is VISIT_EVENT_TAG_SEPARATOR. */
 #define FIND_LINKS_SQL                                                                             \
-	"SELECT id, owner_id, array_to_string(tags, E'\\x1f') FROM links "                         \
+	"SELECT id, workspace_id, array_to_string(tags, E'\\x1f') FROM links "                     \
 	"WHERE id = ANY ($1::bigint[])"
 /* Of one id in an array parameter. */
 #define ID_BYTES 16
 
 struct link {
 	int64_t id;
-	int64_t owner_id;
+	int64_t workspace_id;
 	/* Borrowed from link_rows. */
 	const char *tags;
 	UT_hash_handle hh;
@@ -107,26 +107,26 @@ static void gather_link_ids(struct visit_store *store, const struct visit *visit
 }
 
 /* A link without a row is purged. */
-static void set_owners(struct visit_store *store, struct visit *visits, size_t count)
+static void set_workspaces(struct visit_store *store, struct visit *visits, size_t count)
 {
 	for (size_t row = 0; row < pg_result_count(store->link_rows); row++) {
 		struct link *link = find_link(store, pg_result_int(store->link_rows, row, 0));
-		link->owner_id = pg_result_int(store->link_rows, row, 1);
+		link->workspace_id = pg_result_int(store->link_rows, row, 1);
 		link->tags = pg_result_text(store->link_rows, row, 2);
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct link *link = find_link(store, visits[i].event.link_id);
-		visits[i].event.owner_id = link->owner_id;
+		visits[i].event.workspace_id = link->workspace_id;
 		visits[i].event.tags = link->tags;
 	}
 }
 
 /*
- * Sets event.owner_id and event.tags of every visit. They are read when the batch is stored, so a
+ * Sets event.workspace_id and event.tags of every visit. They are read when the batch is stored, so a
  * repeated event may have newer ones.
  */
-static enum err find_owners(struct visit_store *store, struct pg_conn *conn, struct visit *visits,
-                            size_t count)
+static enum err find_workspaces(struct visit_store *store, struct pg_conn *conn,
+                                struct visit *visits, size_t count)
 {
 	struct pg_params params = { 0 };
 	pg_result_free(store->link_rows);
@@ -138,7 +138,7 @@ static enum err find_owners(struct visit_store *store, struct pg_conn *conn, str
 	if (err == OK)
 		err = pg_conn_query(conn, FIND_LINKS_SQL, &params, &store->link_rows);
 	if (err == OK)
-		set_owners(store, visits, count);
+		set_workspaces(store, visits, count);
 	return err;
 }
 
@@ -320,7 +320,7 @@ enum err visit_store_add(struct visit_store *store, struct batch *batch,
 		return err;
 	err = visit_log_store_reload(store->visit_log, conn, batch->visits, batch->count);
 	if (err == OK)
-		err = find_owners(store, conn, batch->visits, batch->count);
+		err = find_workspaces(store, conn, batch->visits, batch->count);
 	if (err == OK && offsets_any_advanced(offsets))
 		err = add_new(store, conn, batch, offsets);
 	pg_pool_release(store->config.pool, conn);

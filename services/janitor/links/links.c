@@ -110,7 +110,7 @@ static enum err refresh_ranking(const struct run *run, int64_t *changed)
 }
 
 /*
- * For owners that never list their links, and for links without an owner: merges the rows of owners
+ * For workspaces whose links nobody lists, and for links of nobody: merges the rows of workspaces
  * that have more than 64. *changed: the rows saved. It samples 128 random pages: all of a small
  * table, and of a large one eventually the owners with the most rows. Nobody waits for it.
  */
@@ -118,18 +118,18 @@ static enum err merge_counts(const struct run *run, int64_t *changed)
 {
 	return pg_conn_query_int(
 		run->conn,
-		"WITH sampled AS MATERIALIZED (SELECT owner_id FROM link_counts TABLESAMPLE SYSTEM ("
+		"WITH sampled AS MATERIALIZED (SELECT workspace_id FROM link_counts TABLESAMPLE SYSTEM ("
 		"least(100, 100.0 * 128 / greatest(1, pg_relation_size('link_counts') / "
 		"current_setting('block_size')::integer))) "
-		"GROUP BY owner_id ORDER BY count(*) DESC, random() LIMIT 1000), "
-		"crowded AS MATERIALIZED (SELECT owner_id FROM sampled WHERE 64 < (SELECT count(*) FROM ("
-		"SELECT FROM link_counts AS c WHERE c.owner_id = sampled.owner_id LIMIT 65) AS first)), "
-		"taken AS (SELECT id FROM link_counts WHERE owner_id = ANY (ARRAY(SELECT owner_id FROM crowded)) "
+		"GROUP BY workspace_id ORDER BY count(*) DESC, random() LIMIT 1000), "
+		"crowded AS MATERIALIZED (SELECT workspace_id FROM sampled WHERE 64 < (SELECT count(*) FROM ("
+		"SELECT FROM link_counts AS c WHERE c.workspace_id = sampled.workspace_id LIMIT 65) AS first)), "
+		"taken AS (SELECT id FROM link_counts WHERE workspace_id = ANY (ARRAY(SELECT workspace_id FROM crowded)) "
 		"LIMIT 20000 FOR UPDATE SKIP LOCKED), "
 		"gone AS (DELETE FROM link_counts WHERE id = ANY (ARRAY(SELECT id FROM taken)) "
-		"RETURNING owner_id, links), "
-		"made AS (INSERT INTO link_counts (owner_id, links) "
-		"SELECT owner_id, sum(links) FROM gone GROUP BY owner_id RETURNING 1) "
+		"RETURNING workspace_id, links), "
+		"made AS (INSERT INTO link_counts (workspace_id, links) "
+		"SELECT workspace_id, sum(links) FROM gone GROUP BY workspace_id RETURNING 1) "
 		"SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM made)",
 		NULL, changed);
 }

@@ -10,7 +10,7 @@
  * "lists" keeps the lists of links fast (docs/decisions/0028-link-lists-and-search.md):
  *
  * - copies visit counts into link_ranking, the sort order by visits;
- * - merges rows of link_counts, so that counting an owner's links reads few rows;
+ * - merges rows of link_counts, so that counting a workspace's links reads few rows;
  * - moves new links from the pending list into the search indexes;
  * - samples once an hour which trigrams are frequent.
  *

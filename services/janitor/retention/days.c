@@ -223,7 +223,7 @@ static const char *const deletions[] = {
 	DELETE_OLDER_SQL("sessions", "last_used_at", "24"),
 	/* A deleted link still has its tags until it is purged. */
 	"DELETE FROM tag_colors WHERE ctid = ANY (ARRAY(SELECT ctid FROM tag_colors AS c "
-	"WHERE NOT EXISTS (SELECT FROM links WHERE links.owner_id = c.owner_id "
+	"WHERE NOT EXISTS (SELECT FROM links WHERE links.workspace_id = c.workspace_id "
 	"AND tags @> ARRAY[c.tag]) LIMIT $1))",
 };
 

@@ -18,25 +18,25 @@
 #define TID_BYTES_MAX 24
 
 #define FROM_POSITION                                                                                      \
-	" FROM rollup_delta WHERE (owner_id, hour, link_id) >= ($1::bigint, $2::timestamptz, $3::bigint) " \
-	"ORDER BY owner_id, hour, link_id"
+	" FROM rollup_delta WHERE (workspace_id, hour, link_id) >= ($1::bigint, $2::timestamptz, $3::bigint) " \
+	"ORDER BY workspace_id, hour, link_id"
 /* Deltas that are due, with the numbers of entries of their rows. */
 static const char find_sql[] =
 	"SELECT d.*, "
 	"(SELECT entries FROM rollup_hour AS t WHERE t.link_id = d.link_id AND t.hour = d.hour), "
 	"(SELECT entries FROM rollup_day AS t WHERE t.link_id = d.link_id "
 	"AND t.day = (d.hour AT TIME ZONE 'UTC')::date), "
-	"(SELECT entries FROM rollup_account_hour AS t WHERE t.account_id = d.owner_id AND t.hour = d.hour), "
-	"(SELECT entries FROM rollup_account_day AS t WHERE t.account_id = d.owner_id "
+	"(SELECT entries FROM rollup_workspace_hour AS t WHERE t.workspace_id = d.workspace_id AND t.hour = d.hour), "
+	"(SELECT entries FROM rollup_workspace_day AS t WHERE t.workspace_id = d.workspace_id "
 	"AND t.day = (d.hour AT TIME ZONE 'UTC')::date) "
-	"FROM (SELECT *, count(*) OVER (PARTITION BY owner_id, hour, link_id) AS n FROM "
-	"(SELECT owner_id, hour, link_id, ctid, entries" FROM_POSITION " LIMIT " PAGE
+	"FROM (SELECT *, count(*) OVER (PARTITION BY workspace_id, hour, link_id) AS n FROM "
+	"(SELECT workspace_id, hour, link_id, ctid, entries" FROM_POSITION " LIMIT " PAGE
 	") AS page) AS d "
 	"WHERE n >= " TEXT_OF(
 		ROLLUPS_FOLD_DELTAS_MIN) " OR hour + interval '1 hour' <= $4::timestamptz "
-					 "ORDER BY owner_id, hour, link_id LIMIT $5::bigint";
+					 "ORDER BY workspace_id, hour, link_id LIMIT $5::bigint";
 enum {
-	OWNER,
+	WORKSPACE,
 	HOUR,
 	LINK,
 	TID,
@@ -44,12 +44,12 @@ enum {
 	COUNT,
 	OF_LINK_HOUR,
 	OF_LINK_DAY,
-	OF_ACCOUNT_HOUR,
-	OF_ACCOUNT_DAY
+	OF_WORKSPACE_HOUR,
+	OF_WORKSPACE_DAY
 };
 
 static const char find_next_page_sql[] =
-	"SELECT owner_id, hour, link_id" FROM_POSITION " OFFSET " PAGE " LIMIT 1";
+	"SELECT workspace_id, hour, link_id" FROM_POSITION " OFFSET " PAGE " LIMIT 1";
 
 /* The order and the limit keep the planner on the index. */
 static const char read_again_sql[] =
@@ -61,28 +61,28 @@ static const char commit_sql[] = "SET LOCAL synchronous_commit = off";
 static const char take_sql[] =
 	"DELETE FROM rollup_delta AS d WHERE ctid = ANY (ARRAY("
 	"SELECT ctid FROM rollup_delta WHERE ctid = ANY ($1::tid[]) FOR UPDATE SKIP LOCKED)) "
-	"RETURNING link_id, CASE WHEN EXISTS (SELECT FROM users WHERE id = d.owner_id AND deleted_at IS NULL) "
-	"THEN owner_id ELSE 0 END, hour, "
+	"RETURNING link_id, CASE WHEN EXISTS (SELECT FROM workspaces WHERE id = d.workspace_id AND deleted_at IS NULL) "
+	"THEN workspace_id ELSE 0 END, hour, "
 	"hour >= (SELECT (hours_since - 1)::timestamp AT TIME ZONE 'UTC' FROM rollup_progress), " ROLLUP_TABLE_COLUMNS;
-enum { TAKEN_LINK, TAKEN_ACCOUNT, TAKEN_HOUR, TAKEN_HOUR_IS_KEPT, TAKEN_LISTS };
+enum { TAKEN_LINK, TAKEN_WORKSPACE, TAKEN_HOUR, TAKEN_HOUR_IS_KEPT, TAKEN_LISTS };
 
 static void add_position(struct pg_params *params, const struct rollups_position *position)
 {
-	pg_params_int(params, position->owner_id);
+	pg_params_int(params, position->workspace_id);
 	pg_params_time(params, position->hour_us);
 	pg_params_int(params, position->link_id);
 }
 
 static struct rollups_position position_of(const struct pg_result *rows, size_t row)
 {
-	return (struct rollups_position){ .owner_id = pg_result_int(rows, row, OWNER),
+	return (struct rollups_position){ .workspace_id = pg_result_int(rows, row, WORKSPACE),
 		                          .hour_us = pg_result_time(rows, row, HOUR),
 		                          .link_id = pg_result_int(rows, row, LINK) };
 }
 
 static bool is_same(const struct rollups_position *a, const struct rollups_position *b)
 {
-	return a->owner_id == b->owner_id && a->hour_us == b->hour_us && a->link_id == b->link_id;
+	return a->workspace_id == b->workspace_id && a->hour_us == b->hour_us && a->link_id == b->link_id;
 }
 
 static enum err read_again(struct rollups_pass *pass, struct pg_conn *conn)
@@ -106,7 +106,7 @@ static size_t choose(const struct pg_result *due, int64_t deltas_max)
 		bool is_first = count == 0;
 		bool is_other_hour =
 			is_first ||
-			pg_result_int(due, count, OWNER) != pg_result_int(due, count - 1, OWNER) ||
+			pg_result_int(due, count, WORKSPACE) != pg_result_int(due, count - 1, WORKSPACE) ||
 			pg_result_time(due, count, HOUR) != pg_result_time(due, count - 1, HOUR);
 		bool is_other_link = is_other_hour || pg_result_int(due, count, LINK) !=
 		                                              pg_result_int(due, count - 1, LINK);
@@ -115,8 +115,8 @@ static size_t choose(const struct pg_result *due, int64_t deltas_max)
 			entries += pg_result_int(due, count, OF_LINK_HOUR) +
 			           pg_result_int(due, count, OF_LINK_DAY);
 		if (is_other_hour)
-			entries += pg_result_int(due, count, OF_ACCOUNT_HOUR) +
-			           pg_result_int(due, count, OF_ACCOUNT_DAY);
+			entries += pg_result_int(due, count, OF_WORKSPACE_HOUR) +
+			           pg_result_int(due, count, OF_WORKSPACE_DAY);
 	}
 	return count;
 }
@@ -143,12 +143,12 @@ static enum err take(struct pg_conn *conn, const struct pg_result *due, size_t c
 static struct rollup_table_change change_of(const struct pg_result *taken, size_t row,
                                             enum rollup_table table)
 {
-	bool is_day = table == ROLLUP_TABLE_LINK_DAYS || table == ROLLUP_TABLE_ACCOUNT_DAYS;
+	bool is_day = table == ROLLUP_TABLE_LINK_DAYS || table == ROLLUP_TABLE_WORKSPACE_DAYS;
 	bool is_link = table == ROLLUP_TABLE_LINK_HOURS || table == ROLLUP_TABLE_LINK_DAYS;
 	int64_t hour_us = pg_result_time(taken, row, TAKEN_HOUR);
 	struct rollup_table_change change = {
 		.id = is_day || pg_result_bool(taken, row, TAKEN_HOUR_IS_KEPT)
-		              ? pg_result_int(taken, row, is_link ? TAKEN_LINK : TAKEN_ACCOUNT)
+		              ? pg_result_int(taken, row, is_link ? TAKEN_LINK : TAKEN_WORKSPACE)
 		              : 0,
 		.start_us = is_day ? hour_us - hour_us % CLOCK_US_PER_DAY : hour_us,
 	};
@@ -269,7 +269,7 @@ static enum err move_first_hour(const struct run *run, int64_t *changed)
 
 enum err rollups_run(struct run *run, int64_t *changed)
 {
-	struct pg_params of_links = { 0 }, of_accounts = { 0 };
+	struct pg_params of_links = { 0 }, of_workspaces = { 0 };
 	enum err err = fold_all(run, changed);
 	if (err == OK && !run->is_interrupted)
 		err = days_check_skew(run);
@@ -278,6 +278,6 @@ enum err rollups_run(struct run *run, int64_t *changed)
 	if (err == OK && !run->is_interrupted)
 		err = run_delete(run, DELETE_SQL("rollup_hour"), &of_links, changed);
 	if (err == OK && !run->is_interrupted)
-		err = run_delete(run, DELETE_SQL("rollup_account_hour"), &of_accounts, changed);
+		err = run_delete(run, DELETE_SQL("rollup_workspace_hour"), &of_workspaces, changed);
 	return err;
 }

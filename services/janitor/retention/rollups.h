@@ -1,21 +1,21 @@
 /*
  * One thread at a time. The task "rollups". It folds what batches have counted (rollup_delta) into
- * the rows of hours and days, of links and of accounts, and deletes hours that are older than
+ * the rows of hours and days, of links and of workspaces, and deletes hours that are older than
  * ROLLUP_HOURS_KEEP_DAYS; days are kept for ever. It makes neither a consumer nor a reader wait.
  *
  * A step is one transaction. It deletes some deltas and adds each one to the row of its hour and to
- * the row of its day, of its link and of the account that owned the link when it was counted. So
+ * the row of its day, of its link and of the workspace that had the link when it was counted. So
  * days need no task of their own, a reader takes hours or days as it likes, and nothing that happens
- * to a link later moves its past from one account to another.
+ * to a link later moves its past from one workspace to another.
  *
  *   - Rows of an hour that is not over wait until a link has ROLLUPS_FOLD_DELTAS_MIN of them, because
  *     each fold writes whole rows. A reader adds them up meanwhile.
- *   - Deltas are taken in the order of owner, hour and link. So the long rows of an account are
- *     written once for all of its links, and a backlog of one account costs what its deltas cost.
+ *   - Deltas are taken in the order of workspace, hour and link. So the long rows of a workspace are
+ *     written once for all of its links, and a backlog of one workspace costs what its deltas cost.
  *   - A step ends at ROLLUPS_FOLD_DELTAS_MAX deltas, or when the lists that it has to write have more
  *     than ROLLUPS_FOLD_ENTRIES_MAX entries, so its time does not depend on the backlog.
- *   - The deltas of a purged link count for the account alone (statistics_delete_links), those of a
- *     deleted account for the link alone, and those of an hour that is no longer kept for the days.
+ *   - The deltas of a purged link count for the workspace alone (statistics_delete_links), those of a
+ *     deleted workspace for the link alone, and those of an hour that is no longer kept for the days.
  *   - Every few steps, what they deleted is read once more. A reader that finds a deleted row marks
  *     its index entry, so nobody later walks over a million of them before vacuum removes them.
  *   - Deltas that a purge has locked are left for the next run, so neither waits for the other.
@@ -34,7 +34,7 @@
 
 /* Of a delta in the order of folding. */
 struct rollups_position {
-	int64_t owner_id, hour_us, link_id;
+	int64_t workspace_id, hour_us, link_id;
 };
 
 /* A pass over all deltas. Initialise with { 0 }. */

@@ -28,13 +28,13 @@ static enum err read_next(struct pg_conn *conn, struct account_deletion_cursor *
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	pg_params_int(&params, cursor->owner_id);
+	pg_params_int(&params, cursor->workspace_id);
 	pg_params_time(&params, cursor->created_at_us);
 	pg_params_int(&params, cursor->id);
 	pg_params_int(&params, ACCOUNT_DELETION_BATCH_MAX);
 	enum err err = pg_conn_query(conn,
 	                             "SELECT id, created_at, state <> 'DELETED' FROM links "
-	                             "WHERE owner_id = $1 AND (created_at, id) > ($2, $3) "
+	                             "WHERE workspace_id = $1 AND (created_at, id) > ($2, $3) "
 	                             "ORDER BY created_at, id LIMIT $4",
 	                             &params, &rows);
 	if (err != OK)
@@ -131,10 +131,11 @@ static enum err audit_step(const struct progress *p, struct pg_conn *conn)
 	json_set_text(details, "because", "user.delete");
 	json_set_int(details, "links", (int64_t)p->step.count);
 	const struct audit_entry entry = {
-		.actor_id = p->walk.owner_id,
+		.workspace_id = p->walk.workspace_id,
+		.actor_id = p->walk.workspace_id,
 		.action = link_audit_action(LINK_CHANGE_DELETED),
-		.subject_type = AUDIT_STORE_USER,
-		.subject_id = p->walk.owner_id,
+		.subject_type = AUDIT_STORE_WORKSPACE,
+		.subject_id = p->walk.workspace_id,
 		.request_id = p->request_id,
 		.details = details,
 	};
@@ -148,10 +149,10 @@ static enum err delete_batch_on(void *ctx, struct pg_conn *conn)
 {
 	struct progress *p = ctx;
 	int64_t id = 0;
-	int64_t owner_id = p->walk.owner_id;
-	enum err err = user_store_lock_deleting(conn, owner_id - 1, 0, ACCOUNT_DELETION_GRACE_S,
+	int64_t workspace_id = p->walk.workspace_id;
+	enum err err = user_store_lock_deleting(conn, workspace_id - 1, 0, ACCOUNT_DELETION_GRACE_S,
 	                                        &id, &p->is_grace_over);
-	if (err == OK && id != owner_id)
+	if (err == OK && id != workspace_id)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
 		err = account_deletion_next(conn, &p->walk, &p->step);
@@ -219,7 +220,7 @@ enum err account_deletion_run(const struct request *r, const char *hash)
 	struct progress *p = mem_zero(sizeof(*p));
 	*p = (struct progress){ .api = r->api,
 		                .request_id = http_exchange_request_id(r->exchange) };
-	p->walk.owner_id = r->user_id;
+	p->walk.workspace_id = r->user_id;
 	for (size_t done = 0; done < ACCOUNT_DELETION_SYNC_LINKS && !p->walk.is_over;
 	     done += ACCOUNT_DELETION_BATCH_MAX) {
 		if (delete_batch(p) != OK)
@@ -237,17 +238,17 @@ struct account_deletion {
 
 #define DELETE_SOME(table)                                                                         \
 	"DELETE FROM " table " WHERE ctid = ANY (ARRAY(SELECT ctid FROM " table                    \
-	" WHERE account_id = $1 LIMIT 500)) RETURNING 1"
+	" WHERE workspace_id = $1 LIMIT 500)) RETURNING 1"
 
 /* A bounded number of rows. *deleted: how many; 0 = there are none. */
-static enum err delete_some_figures(struct pg_conn *conn, int64_t account_id, int64_t *deleted)
+static enum err delete_some_figures(struct pg_conn *conn, int64_t workspace_id, int64_t *deleted)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, account_id);
+	pg_params_int(&params, workspace_id);
 	return pg_conn_query_int(
 		conn,
-		"WITH hours AS (" DELETE_SOME("rollup_account_hour") "), days AS (" DELETE_SOME(
-			"rollup_account_day") ") SELECT (SELECT count(*) FROM hours) + (SELECT count(*) FROM days)",
+		"WITH hours AS (" DELETE_SOME("rollup_workspace_hour") "), days AS (" DELETE_SOME(
+			"rollup_workspace_day") ") SELECT (SELECT count(*) FROM hours) + (SELECT count(*) FROM days)",
 		&params, deleted);
 }
 
@@ -257,9 +258,9 @@ static enum err finish_on(void *ctx, struct pg_conn *conn)
 	struct progress *p = ctx;
 	int64_t id = 0;
 	bool is_grace_over = false;
-	enum err err = user_store_lock_deleting(conn, p->walk.owner_id - 1, 0,
+	enum err err = user_store_lock_deleting(conn, p->walk.workspace_id - 1, 0,
 	                                        ACCOUNT_DELETION_GRACE_S, &id, &is_grace_over);
-	if (err == OK && id != p->walk.owner_id)
+	if (err == OK && id != p->walk.workspace_id)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
 		err = delete_some_figures(conn, id, &p->figures);
@@ -273,7 +274,7 @@ static void finish_account(struct account_deletion *deletion, struct progress *p
 		err = pg_pool_transact(p->api->pg, finish_on, p);
 	while (err == OK && p->figures > 0 && !thread_is_stopping(deletion->thread));
 	if (err == OK && p->figures == 0)
-		log_info(p->api->log, "account_deleted", LOG_INT("user_id", p->walk.owner_id));
+		log_info(p->api->log, "account_deleted", LOG_INT("user_id", p->walk.workspace_id));
 }
 
 /* Passes over all links of the account. After the grace period, no more links can appear. */
@@ -314,7 +315,8 @@ static void run(void *ctx)
 	while (!thread_wait_ms(deletion->thread, POLL_MS)) {
 		for (int64_t id = 0;
 		     (id = next_account(deletion, id)) && !thread_is_stopping(deletion->thread);) {
-			*p = (struct progress){ .api = deletion->api, .walk = { .owner_id = id } };
+			*p = (struct progress){ .api = deletion->api,
+				                .walk = { .workspace_id = id } };
 			delete_links(deletion, p);
 		}
 	}

@@ -46,10 +46,10 @@ void account_deletion_stop(struct account_deletion *closing);
 
 /*
  * Walks through the links in the order of creation, so the cost of a batch depends neither on the
- * number of links nor on how many are DELETED already. Initialise with { .owner_id = … }.
+ * number of links nor on how many are DELETED already. Initialise with { .workspace_id = … }.
  */
 struct account_deletion_cursor {
-	int64_t owner_id;
+	int64_t workspace_id;
 	/* The next batch begins after this link. */
 	int64_t created_at_us, id;
 	bool is_over;

@@ -19,7 +19,7 @@
  *   REGISTER    the network                  no      half              the network (ACCOUNTS_PER_HOUR)
  *   NEW_SHARE   the account                  no      half              nothing
  *   RESET       the account                  no      three quarters    nothing
- *   SHARE       all readers of its owner     no      three quarters    as a login, of the share
+ *   SHARE       all readers of its sponsor   no      three quarters    as a login, of the share
  *   LOGIN       the account, or the network  yes     three quarters    see above
  *               if there is no such account
  *   TOKEN       the account                  yes     three quarters    see above
@@ -76,7 +76,7 @@ void password_job_free(void *state);
  * later, it is 429 "rate-limit" after too many wrong passwords or registrations, and otherwise 429
  * "busy" with Retry-After: 1.
  *
- * account_id: of the account, or of the owner of the share; 0 = unknown. name: what a login or a share
+ * account_id: of the account, or of the sponsor of the share; 0 = unknown. name: what a login or a share
  * is counted under: the e-mail address, or "share:7" for share 7; NULL for other doors.
  */
 enum http_progress password_job_submit(void *state, enum password_door door, int64_t account_id,

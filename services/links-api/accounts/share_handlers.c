@@ -11,8 +11,8 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/membership.h"
 #include "services/links-api/identity/share.h"
-#include "services/links-api/identity/user_store.h"
 
 #define PAGE "/app/shared#"
 #define URL_SIZE (sizeof(PAGE) + SECRET_SIZE)
@@ -119,7 +119,7 @@ static enum err lock_link(struct creation *c, struct pg_conn *conn)
 	struct link link;
 	if (c->wanted.link_id == 0)
 		return OK;
-	enum err err = link_store_lock(conn, c->wanted.link_id, c->wanted.owner_id, &link);
+	enum err err = link_store_lock(conn, c->wanted.link_id, c->wanted.workspace_id, &link);
 	return note_link(c, err, &link);
 }
 
@@ -127,7 +127,7 @@ static enum err lock_link(struct creation *c, struct pg_conn *conn)
 static enum err create_on(void *ctx, struct pg_conn *conn)
 {
 	struct creation *c = ctx;
-	enum err err = user_store_lock(conn, c->job.request->user_id);
+	enum err err = membership_lock_workspace(conn, c->wanted.workspace_id);
 	if (err == OK)
 		err = lock_link(c, conn);
 	if (err == OK)
@@ -157,8 +157,9 @@ static enum http_progress answer(struct creation *c, enum err err)
 		return response_invalid_fields(r, &wrong);
 	}
 	if (err == ERR_INVALID)
-		return response_conflict(r, "too-many-shares", "",
-		                         "This account already has 100 shares. Revoke one first.");
+		return response_conflict(
+			r, "too-many-shares", "",
+			"There are already 100 shares, in all workspaces of one sponsor. Revoke one first.");
 	if (err == ERR_NOT_FOUND)
 		return response_unauthorized(r, REQUEST_AUTH_INVALID);
 	return err == OK ? send_created(c) : response_failure(r, err);
@@ -177,9 +178,9 @@ static enum err check_room(struct creation *c)
 	struct link link;
 	enum err err = pg_pool_acquire(pool, &conn);
 	if (err == OK)
-		err = share_check_room(conn, c->wanted.owner_id);
+		err = share_check_room(conn, c->wanted.sponsor_id);
 	if (err == OK && c->wanted.link_id) {
-		err = link_store_get(conn, c->wanted.link_id, c->wanted.owner_id, &link);
+		err = link_store_get(conn, c->wanted.link_id, c->wanted.workspace_id, &link);
 		err = note_link(c, err, &link);
 	}
 	pg_pool_release(pool, conn);
@@ -210,7 +211,9 @@ enum http_progress share_handlers_create(void *ctx, struct http_exchange *x)
 	struct creation *c = password_job_new(r, sizeof(*c));
 	enum err err = read_share(body, request_now_us(r), &c->wanted, c->password, &wrong);
 	json_free(body);
-	c->wanted.owner_id = r->user_id;
+	c->wanted.workspace_id = r->workspace_id;
+	c->wanted.sponsor_id = r->sponsor_id;
+	c->wanted.created_by = r->user_id;
 	secret_generate(SECRET_SHARE, &c->token);
 	if (err == OK && *c->password) {
 		err = check_room(c);
@@ -323,7 +326,7 @@ static enum http_progress check(struct opening *o)
 {
 	char name[LIMITED_NAME_SIZE];
 	snprintf(name, sizeof(name), "share:%" PRId64, o->share.id);
-	return password_job_submit(o, PASSWORD_DOOR_SHARE, o->share.owner_id, name, check_job);
+	return password_job_submit(o, PASSWORD_DOOR_SHARE, o->share.sponsor_id, name, check_job);
 }
 
 enum http_progress share_handlers_access(void *ctx, struct http_exchange *x)

@@ -62,7 +62,7 @@ enum http_progress api_key_handle_list(void *ctx, struct http_exchange *x);
 /* → 204, 404, also for another user's */
 enum http_progress api_key_handle_delete(void *ctx, struct http_exchange *x);
 
-/* --- shares; an API key cannot manage them, because they are credentials --- */
+/* --- shares --- */
 
 /*
  * → 201 {share, token, url}; the only response with the token. 400, 409 (SHARE_SHARES_MAX). url is
@@ -71,7 +71,7 @@ enum http_progress api_key_handle_delete(void *ctx, struct http_exchange *x);
 enum http_progress share_handlers_create(void *ctx, struct http_exchange *x);
 /* → 200 {shares} */
 enum http_progress share_handle_list(void *ctx, struct http_exchange *x);
-/* → 204, 404, also for another account's */
+/* → 204, 404, also for another workspace's */
 enum http_progress share_handle_delete(void *ctx, struct http_exchange *x);
 
 /*
@@ -150,10 +150,10 @@ enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x);
 enum http_progress link_history_get(void *ctx, struct http_exchange *x);
 
 /*
- * Lists of links. owner= needs the login of an administrator: 403 otherwise. A query that exceeds
+ * Lists of links. workspace= needs the login of an administrator: 403 otherwise. A query that exceeds
  * PostgreSQL's statement timeout is 422, because a retry would be as slow.
  *
- * ?page|cursor&limit&sort&order&q&tag&state&filter&owner → 200 {links, pagination:
+ * ?page|cursor&limit&sort&order&q&tag&state&filter&workspace → 200 {links, pagination:
  * {page, limit, total, total_is_capped, total_pages, next_cursor}}, 400, 403, 422. page and
  * total_pages are null with a cursor. total stops at LINK_LIST_STORE_COUNTED_MAX for a search or
  * filter: total_is_capped is true then and total_pages null.
@@ -161,7 +161,7 @@ enum http_progress link_history_get(void *ctx, struct http_exchange *x);
 enum http_progress link_list_handlers_get(void *ctx, struct http_exchange *x);
 
 /*
- * ?filter=&owner= {original_url?, state?, expires_at?, tags?, add_tags?, remove_tags?} → 200
+ * ?filter=&workspace= {original_url?, state?, expires_at?, tags?, add_tags?, remove_tags?} → 200
  * {matched, changed}, 400, 403, 409, 422: one change to all links that the filter matches, in one
  * transaction. 422: the filter matches more than LINK_WRITE_MAX links, and nothing is changed. A link
  * that already has the new values counts as matched, but not as changed. So does a link that the
@@ -173,7 +173,7 @@ enum http_progress link_list_handlers_get(void *ctx, struct http_exchange *x);
 enum http_progress link_list_handlers_patch(void *ctx, struct http_exchange *x);
 
 /*
- * ?filter=&owner= → 200 {matched, changed}, 400, 403, 406, 409, 422 as above. Each link is deleted as
+ * ?filter=&workspace= → 200 {matched, changed}, 400, 403, 406, 409, 422 as above. Each link is deleted as
  * by DELETE /api/links/{id} and can be restored.
  */
 enum http_progress link_list_handlers_delete(void *ctx, struct http_exchange *x);

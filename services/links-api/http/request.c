@@ -57,9 +57,9 @@ uint64_t request_flow(const struct request *r, int64_t user_id)
 	return flow << 1 | STRANGERS;
 }
 
-uint64_t request_readers_flow(int64_t owner_id)
+uint64_t request_readers_flow(int64_t sponsor_id)
 {
-	return (uint64_t)owner_id << 1 | 1 | STRANGERS;
+	return (uint64_t)sponsor_id << 1 | 1 | STRANGERS;
 }
 
 bool request_is_admin(const struct request *r)
@@ -67,14 +67,15 @@ bool request_is_admin(const struct request *r)
 	return r->has_admin_role && r->key_id == 0;
 }
 
-bool request_may_access_links_of(const struct request *r, int64_t owner_id)
+bool request_may_access_links_of(const struct request *r, int64_t workspace_id)
 {
-	return owner_id == r->user_id || request_is_admin(r);
+	return workspace_id == r->workspace_id || request_is_admin(r);
 }
 
-int64_t request_owner(const struct request *r)
+int64_t request_workspaces(const struct request *r)
 {
-	return request_is_admin(r) ? LINK_STORE_ANY_OWNER : r->user_id;
+	bool is_of_all = request_is_admin(r) && r->named_workspace_id == 0;
+	return is_of_all ? LINK_STORE_ANY_WORKSPACE : r->workspace_id;
 }
 
 int64_t request_path_id(const struct request *r)

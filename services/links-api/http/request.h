@@ -25,6 +25,15 @@ enum request_auth {
 	REQUEST_AUTH_CROSS_SITE, /* a session, and another site may have sent the request */
 };
 
+/* What a person is in a workspace; each role may do what the ones before it may. */
+enum workspace_role {
+	WORKSPACE_STRANGER,
+	WORKSPACE_VIEWER, /* links and statistics */
+	WORKSPACE_EDITOR, /* all links */
+	WORKSPACE_ADMIN,  /* members below owner, the workspace */
+	WORKSPACE_OWNER,  /* owners, the end of the workspace */
+};
+
 enum request_credentials_kind {
 	REQUEST_ACCESS_TOKEN,
 	REQUEST_API_KEY,
@@ -48,8 +57,19 @@ struct request {
 	struct http_exchange *exchange;
 	/* Route is NULL if no route matched. */
 	struct http_match match;
-	/* 0 = anonymous, or not authenticated yet. */
+	/* The workspace that the path names: /api/workspaces/7/… (routes.h); 0 = none. */
+	int64_t named_workspace_id;
+	/* Of an API key, its maker. 0 = anonymous, or not authenticated yet. */
 	int64_t user_id;
+	/* Where the request acts, and what the person is there. 0 = in no workspace. */
+	int64_t workspace_id;
+	enum workspace_role role;
+	/* Whose limits workspace_id uses up. */
+	int64_t sponsor_id;
+	/* Its deletion has begun. */
+	bool is_workspace_deleted;
+	/* The path names no workspace, and the person has several. */
+	bool is_workspace_ambiguous;
 	/* The API key that was used; 0 = an access token or a session. */
 	int64_t key_id;
 	/* 0 = an access token or an API key. */
@@ -85,22 +105,25 @@ struct pg_pool *request_pg(const struct request *r);
 uint64_t request_flow(const struct request *r, int64_t user_id);
 
 /*
- * The flow of all readers of an account's shares together. It is not the account's own: many
- * readers delay neither their owner nor other accounts.
+ * The flow of all readers of the shares of a sponsor's workspaces together. It is not the sponsor's
+ * own: many readers delay nobody who has an account.
  */
-uint64_t request_readers_flow(int64_t owner_id);
+uint64_t request_readers_flow(int64_t sponsor_id);
 
 /*
  * True for an access token or a session of an administrator. API keys never have administrator
- * rights: they act for the links of their owner only.
+ * rights: they act in their workspace only.
  */
 bool request_is_admin(const struct request *r);
 
-/* True if the caller may list and change the links of this owner (LINK_STORE_ANY_OWNER: of all). */
-bool request_may_access_links_of(const struct request *r, int64_t owner_id);
+/* True if the caller may list and change the links of this workspace (LINK_STORE_ANY_WORKSPACE: all). */
+bool request_may_access_links_of(const struct request *r, int64_t workspace_id);
 
-/* Owner filter for link_store: the caller's id, or LINK_STORE_ANY_OWNER for an administrator. */
-int64_t request_owner(const struct request *r);
+/*
+ * For link_store: the workspace of the request, or LINK_STORE_ANY_WORKSPACE for an administrator whose
+ * path names none.
+ */
+int64_t request_workspaces(const struct request *r);
 
 /* Returns the {id} of the path, or 0 if it is not a valid id. Leading zeros are invalid. */
 int64_t request_path_id(const struct request *r);

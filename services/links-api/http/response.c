@@ -210,13 +210,15 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 	return response_problem(r, 401, NULL, is_bad ? bad[r->credentials.kind] : missing);
 }
 
-enum http_progress response_other_owner(struct request *r)
+enum http_progress response_other_workspace(struct request *r)
 {
 	return response_problem(
 		r, 403, "forbidden",
-		r->key_id ? "An API key is limited to the links of its account. An administrator's "
-			    "access token can access links of other users."
-			  : "Only administrators can access links of other users.");
+		r->key_id
+			? "An API key is limited to the links of its workspace. An administrator's "
+			  "access token can access links of other workspaces."
+			: "Only administrators can name a workspace here. For yours, use "
+			  "/api/workspaces/{id}/links.");
 }
 
 enum http_progress response_not_found(struct request *r)

@@ -107,10 +107,10 @@ enum http_progress response_not_found(struct request *r);
 enum http_progress response_link_not_found(struct request *r, bool is_deleted);
 
 /*
- * 403 for links of another owner. The detail says whether an administrator's access token would
+ * 403 for links of another workspace. The detail says whether an administrator's access token would
  * help, or the caller is no administrator.
  */
-enum http_progress response_other_owner(struct request *r);
+enum http_progress response_other_workspace(struct request *r);
 
 /* Adds RateLimit and RateLimit-Policy to the response; nothing for an unlimited rule. */
 void response_add_limit(struct request *r, const struct rate_limit_rule *rule,

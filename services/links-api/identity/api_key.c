@@ -11,12 +11,16 @@
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
-#include "services/links-api/identity/user_store.h"
+#include "services/links-api/identity/membership.h"
 
 /* --- scopes --- */
 
 /* In bit order: name i has the bit 1U << i. */
-static const char *const scope_names[SCOPE_COUNT] = { "links:read", "links:write", "stats:read" };
+static const char *const scope_names[SCOPE_COUNT] = {
+	"links:read",     "links:write",     "stats:read", "visits:read",
+	"shares:read",    "shares:write",    "keys:read",  "keys:write",
+	"workspace:read", "workspace:write", "admin:read", "admin:write",
+};
 
 static unsigned find_scope(const char *name, size_t len)
 {
@@ -54,19 +58,21 @@ static unsigned split_scopes(const char *list)
 /* --- the table api_keys --- */
 
 #define COLUMNS                                                                                    \
-	"id, user_id, array_to_string(scopes, ','), name, hint, expires_at, last_used_at, created_at"
+	"id, workspace_id, array_to_string(scopes, ','), name, hint, expires_at, last_used_at, "   \
+	"created_at, created_by"
 #define USE_RESOLUTION_US (60 * CLOCK_US_PER_S)
 
 static void read_row(const struct pg_result *rows, size_t row, struct api_key *out)
 {
 	out->id = pg_result_int(rows, row, 0);
-	out->user_id = pg_result_int(rows, row, 1);
+	out->workspace_id = pg_result_int(rows, row, 1);
 	out->scopes = split_scopes(pg_result_text(rows, row, 2));
 	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, row, 3));
 	snprintf(out->hint, sizeof(out->hint), "%s", pg_result_text(rows, row, 4));
 	out->expires_at_us = pg_result_time(rows, row, 5);
 	out->last_used_at_us = pg_result_time(rows, row, 6);
 	out->created_at_us = pg_result_time(rows, row, 7);
+	out->created_by = pg_result_int(rows, row, 8);
 }
 
 static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg_params *params,
@@ -112,15 +118,17 @@ enum err api_key_use(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE
 	return err;
 }
 
-static enum err insert(struct pg_conn *conn, const struct api_key *wanted,
+static enum err insert(struct pg_conn *conn, const struct api_key *wanted, int64_t sponsor_id,
                        const struct secret *secret, struct api_key *out)
 {
 	char scopes[SCOPE_LIST_SIZE], hint[API_KEY_HINT_LENGTH + 1];
 	int64_t count = 0;
-	struct pg_params owner = { 0 };
-	pg_params_int(&owner, wanted->user_id);
-	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM api_keys WHERE user_id = $1",
-	                                 &owner, &count);
+	struct pg_params sponsor = { 0 };
+	pg_params_int(&sponsor, sponsor_id);
+	enum err err = pg_conn_query_int(conn,
+	                                 "SELECT count(*) FROM api_keys k JOIN workspaces w "
+	                                 "ON w.id = k.workspace_id WHERE w.sponsor_id = $1",
+	                                 &sponsor, &count);
 	if (err != OK)
 		return err;
 	if (count >= API_KEY_KEYS_MAX)
@@ -128,16 +136,18 @@ static enum err insert(struct pg_conn *conn, const struct api_key *wanted,
 	struct pg_params params = { 0 };
 	api_key_join_scopes(wanted->scopes, scopes);
 	snprintf(hint, sizeof(hint), "%.*s", API_KEY_HINT_LENGTH, secret->text);
-	pg_params_int(&params, wanted->user_id);
+	pg_params_int(&params, wanted->workspace_id);
 	pg_params_text(&params, wanted->name);
 	pg_params_text(&params, scopes);
 	pg_params_text(&params, hint);
 	pg_params_bytes(&params, secret->hash, DIGEST_SIZE);
 	pg_params_time_or_null(&params, wanted->expires_at_us);
+	pg_params_int(&params, wanted->created_by);
 	return query_one(
 		conn,
-		"INSERT INTO api_keys (user_id, name, scopes, hint, secret_hash, expires_at) "
-		"VALUES ($1, $2, string_to_array($3, ','), $4, $5, $6) RETURNING " COLUMNS,
+		"INSERT INTO api_keys "
+		"(workspace_id, name, scopes, hint, secret_hash, expires_at, created_by) "
+		"VALUES ($1, $2, string_to_array($3, ','), $4, $5, $6, $7) RETURNING " COLUMNS,
 		&params, out);
 }
 
@@ -164,7 +174,7 @@ static void read_scope(const struct json *value, size_t index, struct api_key *o
 		return;
 	if (scope == 0)
 		http_problem_add_field(wrong, pointer, "choice",
-		                       "must be links:read, links:write or stats:read");
+		                       "is no scope; openapi.json has all of them");
 	else if (out->scopes & scope)
 		http_problem_add_field(wrong, pointer, "duplicate", "is given twice");
 	else
@@ -201,7 +211,7 @@ enum err api_key_read_body(const struct json *object, int64_t now_us, struct api
 	return OK;
 }
 
-/* {id, name, scopes, hint, expires_at, last_used_at, created_at}. The caller owns the result. */
+/* {id, name, scopes, hint, expires_at, last_used_at, created_at, created_by}. The caller owns the result. */
 static struct json *key_json(const struct api_key *key)
 {
 	char hint[API_KEY_HINT_LENGTH + sizeof(ELLIPSIS)];
@@ -219,6 +229,7 @@ static struct json *key_json(const struct api_key *key)
 	json_set_time(object, "expires_at", key->expires_at_us);
 	json_set_time(object, "last_used_at", key->last_used_at_us);
 	json_set_time(object, "created_at", key->created_at_us);
+	json_set_int(object, "created_by", key->created_by);
 	return object;
 }
 
@@ -241,13 +252,13 @@ struct creation {
 	struct secret secret;
 };
 
-/* Locks the account, so that two concurrent requests cannot exceed the limit of keys. */
+/* Locks the sponsor, so that two concurrent requests cannot exceed the limit of keys. */
 static enum err create_on(void *ctx, struct pg_conn *conn)
 {
 	struct creation *c = ctx;
-	enum err err = user_store_lock(conn, c->request->user_id);
+	enum err err = membership_lock_workspace(conn, c->request->workspace_id);
 	if (err == OK)
-		err = insert(conn, &c->wanted, &c->secret, &c->created);
+		err = insert(conn, &c->wanted, c->request->sponsor_id, &c->secret, &c->created);
 	return err == OK ? audit_creation(c->request, conn, &c->created) : err;
 }
 
@@ -272,13 +283,14 @@ enum http_progress api_key_handle_create(void *ctx, struct http_exchange *x)
 	json_free(body);
 	if (err != OK)
 		return response_invalid_fields(r, &wrong);
-	creation.wanted.user_id = r->user_id;
+	creation.wanted.workspace_id = r->workspace_id;
+	creation.wanted.created_by = r->user_id;
 	secret_generate(SECRET_API_KEY, &creation.secret);
 	err = pg_pool_transact(r->api->pg, create_on, &creation);
 	if (err == ERR_INVALID)
 		return response_conflict(
 			r, "too-many-keys", "",
-			"This account already has 100 API keys. Delete one first.");
+			"There are already 100 API keys, in all workspaces of one sponsor. Delete one first.");
 	if (err == ERR_NOT_FOUND)
 		return response_unauthorized(r, REQUEST_AUTH_INVALID);
 	return err == OK ? send_created(r, &creation) : response_failure(r, err);
@@ -297,20 +309,21 @@ enum http_progress api_key_handle_list(void *ctx, struct http_exchange *x)
 	(void)x;
 	const struct request *r = ctx;
 	struct pg_params params = { 0 };
-	pg_params_int(&params, r->user_id);
+	pg_params_int(&params, r->workspace_id);
 	pg_params_int(&params, API_KEY_KEYS_MAX);
 	return response_rows(ctx, "keys",
 	                     "SELECT " COLUMNS
-	                     " FROM api_keys WHERE user_id = $1 ORDER BY id DESC LIMIT $2",
+	                     " FROM api_keys WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2",
 	                     &params, row_json);
 }
 
 enum http_progress api_key_handle_delete(void *ctx, struct http_exchange *x)
 {
 	(void)x;
+	const struct request *r = ctx;
 	return response_deleted(
 		ctx, audit_store_delete(
-			     ctx, request_path_id(ctx),
-			     "DELETE FROM api_keys WHERE id = $1 AND user_id = $2 RETURNING 0",
+			     ctx, request_path_id(ctx), r->workspace_id,
+			     "DELETE FROM api_keys WHERE id = $1 AND workspace_id = $2 RETURNING 0",
 			     "key.delete", AUDIT_STORE_KEY));
 }

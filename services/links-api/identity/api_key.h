@@ -14,22 +14,33 @@
 #include "lib/postgres/pg_conn.h"
 #include "services/links-api/identity/secret.h"
 
-/* Bit flags: "links:read", "links:write", "stats:read". Access tokens and sessions have all. */
-#define SCOPE_LINKS_READ 1U
-#define SCOPE_LINKS_WRITE 2U
-#define SCOPE_STATS_READ 4U
-#define SCOPE_ALL (SCOPE_LINKS_READ | SCOPE_LINKS_WRITE | SCOPE_STATS_READ)
-#define SCOPE_COUNT 3
-#define SCOPE_LIST_SIZE 48 /* fits all names, separated by commas */
+/* Bit flags, in the order of their names in api_key.c. Access tokens and sessions have all. */
+#define SCOPE_LINKS_READ (1U << 0)
+#define SCOPE_LINKS_WRITE (1U << 1)
+#define SCOPE_STATS_READ (1U << 2)
+#define SCOPE_VISITS_READ (1U << 3)
+#define SCOPE_SHARES_READ (1U << 4)
+#define SCOPE_SHARES_WRITE (1U << 5)
+#define SCOPE_KEYS_READ (1U << 6)
+#define SCOPE_KEYS_WRITE (1U << 7)
+#define SCOPE_WORKSPACE_READ (1U << 8)
+#define SCOPE_WORKSPACE_WRITE (1U << 9)
+#define SCOPE_ADMIN_READ (1U << 10)
+#define SCOPE_ADMIN_WRITE (1U << 11)
+#define SCOPE_COUNT 12
+#define SCOPE_ALL ((1U << SCOPE_COUNT) - 1)
+#define SCOPE_LIST_SIZE 192 /* fits all names, separated by commas */
 
-#define API_KEY_KEYS_MAX 100 /* per user */
+#define API_KEY_KEYS_MAX 100 /* per sponsor */
 #define API_KEY_NAME_CHARS_MAX 100
 #define API_KEY_NAME_SIZE (API_KEY_NAME_CHARS_MAX * 4 + 1)
 #define API_KEY_HINT_LENGTH 7
 
 struct api_key {
 	int64_t id;
-	int64_t user_id;
+	int64_t workspace_id;
+	/* A user. */
+	int64_t created_by;
 	/* SCOPE_… */
 	unsigned scopes;
 	char name[API_KEY_NAME_SIZE];

@@ -26,11 +26,14 @@ enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry)
 	pg_params_text(&params, entry->request_id ? entry->request_id : "");
 	pg_params_text(&params, entry->details ? details.data : "{}");
 	pg_params_int(&params, entry->subject_id);
+	pg_params_int(&params, entry->workspace_id);
 	if (err == OK)
 		err = pg_conn_query(
 			conn,
-			"INSERT INTO audit_log (actor_id, key_id, action, subject_type, request_id, details, subject_id) "
-			"VALUES (NULLIF($1::bigint, 0), NULLIF($2::bigint, 0), $3, $4, $5, $6::jsonb, $7)",
+			"INSERT INTO audit_log "
+			"(actor_id, key_id, action, subject_type, request_id, details, subject_id, workspace_id) "
+			"VALUES (NULLIF($1::bigint, 0), NULLIF($2::bigint, 0), $3, $4, $5, $6::jsonb, $7, "
+			"NULLIF($8::bigint, 0))",
 			&params, NULL);
 	strbuf_clear(&details);
 	return err;
@@ -41,6 +44,7 @@ enum err audit_store_record(const struct request *r, struct pg_conn *conn, const
                             const struct json *details)
 {
 	const struct audit_entry entry = {
+		.workspace_id = r->workspace_id,
 		.actor_id = r->user_id,
 		.key_id = r->key_id,
 		.action = action,
@@ -54,7 +58,7 @@ enum err audit_store_record(const struct request *r, struct pg_conn *conn, const
 
 struct deletion {
 	const struct request *request;
-	int64_t id;
+	int64_t id, belongs_to;
 	const char *sql, *action, *subject_type;
 };
 
@@ -64,7 +68,7 @@ static enum err delete_on(void *ctx, struct pg_conn *conn)
 	struct pg_params params = { 0 };
 	int64_t link_id = 0;
 	pg_params_int(&params, d->id);
-	pg_params_int(&params, d->request->user_id);
+	pg_params_int(&params, d->belongs_to);
 	enum err err = pg_conn_query_int(conn, d->sql, &params, &link_id);
 	if (err != OK)
 		return err;
@@ -76,10 +80,10 @@ static enum err delete_on(void *ctx, struct pg_conn *conn)
 	return err;
 }
 
-enum err audit_store_delete(const struct request *r, int64_t id, const char *sql,
-                            const char *action, const char *subject_type)
+enum err audit_store_delete(const struct request *r, int64_t id, int64_t belongs_to,
+                            const char *sql, const char *action, const char *subject_type)
 {
-	struct deletion deletion = { r, id, sql, action, subject_type };
+	struct deletion deletion = { r, id, belongs_to, sql, action, subject_type };
 	return pg_pool_transact(r->api->pg, delete_on, &deletion);
 }
 
@@ -91,6 +95,7 @@ enum err audit_store_delete(const struct request *r, int64_t id, const char *sql
 #define SELECT_NAMES                                                                                       \
 	"SELECT page.*, (SELECT email FROM users WHERE users.id = actor_id), "                             \
 	"CASE subject_type WHEN 'user' THEN (SELECT email FROM users WHERE users.id = subject_id) "        \
+	"WHEN 'workspace' THEN (SELECT name FROM workspaces WHERE workspaces.id = subject_id) "            \
 	"WHEN 'link' THEN (SELECT slug FROM links WHERE links.id = subject_id) "                           \
 	"WHEN 'share' THEN (SELECT slug FROM links WHERE links.id = (details ->> 'link_id')::bigint) END " \
 	"FROM (%s) AS page ORDER BY page.id DESC"

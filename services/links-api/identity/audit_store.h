@@ -15,6 +15,7 @@
 #include "lib/postgres/pg_conn.h"
 
 #define AUDIT_STORE_USER "user"
+#define AUDIT_STORE_WORKSPACE "workspace"
 #define AUDIT_STORE_KEY "key"
 #define AUDIT_STORE_HOST "host"
 #define AUDIT_STORE_SESSION "session"
@@ -25,6 +26,8 @@
 struct request;
 
 struct audit_entry {
+	/* In which it happened; 0 = in none. */
+	int64_t workspace_id;
 	/* A user; 0 = an anonymous caller or the operator. */
 	int64_t actor_id;
 	/* The API key that was used; 0 = an access token or a session. */
@@ -50,10 +53,11 @@ enum err audit_store_record(const struct request *r, struct pg_conn *conn, const
 
 /*
  * Deletes something of the caller's in a transaction of its own, and records that. sql deletes row $1
- * of account $2 and returns the link that the details name, or 0. ERR_NOT_FOUND: it returns no row.
+ * of $2, the workspace or the user to which it belongs, and returns the link that the details name, or 0. ERR_NOT_FOUND: it returns no row.
  */
-enum err audit_store_delete(const struct request *r, int64_t id, const char *sql,
-                            const char *action, const char *subject_type) MUST_CHECK;
+enum err audit_store_delete(const struct request *r, int64_t id, int64_t belongs_to,
+                            const char *sql, const char *action,
+                            const char *subject_type) MUST_CHECK;
 
 #define AUDIT_QUERY_TEXT_SIZE 64
 #define AUDIT_QUERY_LIMIT_MAX 100

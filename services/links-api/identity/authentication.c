@@ -10,11 +10,11 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/api_key.h"
+#include "services/links-api/identity/membership.h"
 #include "services/links-api/identity/session.h"
 #include "services/links-api/identity/share.h"
-#include "services/links-api/identity/user_store.h"
 
-#define DETAIL_SIZE 128
+#define DETAIL_SIZE (128 + SCOPE_LIST_SIZE)
 
 /* The token of a Bearer header, or NULL. */
 static const char *bearer_token(const char *header)
@@ -144,15 +144,44 @@ enum request_auth authentication_read(struct request *r)
 	return text ? read_key(r, text) : read_session(r);
 }
 
-static enum err load_key(struct request *r, struct pg_conn *conn)
+/* What each permission needs. */
+static const struct rule {
+	/* Of an API key; 0 = no key has it. */
+	unsigned scope;
+	/* In the workspace; WORKSPACE_STRANGER = it belongs to no workspace. */
+	enum workspace_role least;
+} rules[] = {
+	[PERMISSION_ACCOUNT] = { 0, WORKSPACE_STRANGER },
+	[PERMISSION_LINKS_READ] = { SCOPE_LINKS_READ, WORKSPACE_VIEWER },
+	[PERMISSION_LINKS_WRITE] = { SCOPE_LINKS_WRITE, WORKSPACE_EDITOR },
+	[PERMISSION_STATS_READ] = { SCOPE_STATS_READ, WORKSPACE_VIEWER },
+	[PERMISSION_VISITS_READ] = { SCOPE_VISITS_READ, WORKSPACE_VIEWER },
+	[PERMISSION_SHARES_READ] = { SCOPE_SHARES_READ, WORKSPACE_VIEWER },
+	[PERMISSION_SHARES_WRITE] = { SCOPE_SHARES_WRITE, WORKSPACE_EDITOR },
+	[PERMISSION_KEYS_READ] = { SCOPE_KEYS_READ, WORKSPACE_EDITOR },
+	[PERMISSION_KEYS_WRITE] = { SCOPE_KEYS_WRITE, WORKSPACE_EDITOR },
+	[PERMISSION_WORKSPACE_READ] = { SCOPE_WORKSPACE_READ, WORKSPACE_VIEWER },
+	[PERMISSION_WORKSPACE_WRITE] = { SCOPE_WORKSPACE_WRITE, WORKSPACE_ADMIN },
+	[PERMISSION_WORKSPACE_OWN] = { 0, WORKSPACE_OWNER },
+	[PERMISSION_ADMIN_READ] = { SCOPE_ADMIN_READ, WORKSPACE_STRANGER },
+	[PERMISSION_ADMIN_WRITE] = { SCOPE_ADMIN_WRITE, WORKSPACE_STRANGER },
+};
+
+enum workspace_role authentication_least_role(unsigned permission)
+{
+	return rules[permission].least;
+}
+
+static enum err load_key(struct request *r, struct pg_conn *conn, int64_t *workspace_id)
 {
 	struct api_key key;
 	enum err err = api_key_use(conn, r->credentials.hash, request_now_us(r), &key);
 	if (err != OK)
 		return err;
-	r->user_id = key.user_id;
+	r->user_id = key.created_by;
 	r->key_id = key.id;
 	r->scopes = key.scopes;
+	*workspace_id = key.workspace_id;
 	return OK;
 }
 
@@ -170,11 +199,12 @@ static enum err load_session(struct request *r, struct pg_conn *conn)
 	return OK;
 }
 
-static enum err load_credentials(struct request *r, struct pg_conn *conn)
+/* workspace_id: that of an API key. */
+static enum err load_credentials(struct request *r, struct pg_conn *conn, int64_t *workspace_id)
 {
 	switch (r->credentials.kind) {
 	case REQUEST_API_KEY:
-		return load_key(r, conn);
+		return load_key(r, conn, workspace_id);
 	case REQUEST_SESSION:
 		return load_session(r, conn);
 	case REQUEST_ACCESS_TOKEN:
@@ -196,21 +226,50 @@ static enum err load_share(struct request *r, struct pg_conn *conn, enum request
 	return err;
 }
 
+/*
+ * Where the request acts. No membership is no error here: what the request may do is decided by
+ * authentication_authorize, which says as little about other workspaces as about none.
+ */
+static enum err set_workspace(struct request *r, struct pg_conn *conn, int64_t of_key,
+                              const struct membership_person *person)
+{
+	struct membership at = person->membership;
+	int64_t named = r->named_workspace_id;
+	/* A key ends with the membership of its maker. */
+	if (of_key && at.workspace_id == 0)
+		return ERR_NOT_FOUND;
+	if (of_key && named && named != of_key)
+		return OK;
+	if (request_is_admin(r) && named && at.role < WORKSPACE_OWNER) {
+		enum err err = membership_find_as_admin(conn, named, &at);
+		if (err != OK && err != ERR_NOT_FOUND)
+			return err;
+	}
+	r->is_workspace_ambiguous = person->is_ambiguous;
+	r->workspace_id = at.workspace_id;
+	r->role = at.role;
+	r->sponsor_id = at.sponsor_id;
+	r->is_workspace_deleted = at.is_deleted;
+	return OK;
+}
+
 static enum err load_caller(struct request *r, struct pg_conn *conn, enum request_auth *login)
 {
-	struct user user;
+	struct membership_person person;
+	int64_t of_key = 0;
 	r->scopes = SCOPE_ALL;
-	enum err err = load_credentials(r, conn);
+	enum err err = load_credentials(r, conn, &of_key);
 	if (err == OK)
-		err = user_store_get(conn, r->user_id, &user);
+		err = membership_find(conn, r->user_id, of_key ? of_key : r->named_workspace_id,
+		                      &person);
 	if (err != OK)
 		return err;
-	r->has_admin_role = user.role == USER_ROLE_ADMIN;
+	r->has_admin_role = person.is_admin;
 	if (r->credentials.kind == REQUEST_ACCESS_TOKEN &&
-	    r->credentials.generation != user.token_generation)
+	    r->credentials.generation != person.token_generation)
 		return ERR_NOT_FOUND;
-	*login = user.blocked ? REQUEST_AUTH_BLOCKED : REQUEST_AUTH_VALID;
-	return OK;
+	*login = person.is_blocked ? REQUEST_AUTH_BLOCKED : REQUEST_AUTH_VALID;
+	return set_workspace(r, conn, of_key, &person);
 }
 
 enum err authentication_verify(struct request *r, enum request_auth *login)
@@ -227,20 +286,6 @@ enum err authentication_verify(struct request *r, enum request_auth *login)
 	return err == ERR_NOT_FOUND ? OK : err;
 }
 
-static unsigned scope_of(unsigned permission)
-{
-	switch ((enum permission)permission) {
-	case PERMISSION_LINKS_READ:
-		return SCOPE_LINKS_READ;
-	case PERMISSION_LINKS_WRITE:
-		return SCOPE_LINKS_WRITE;
-	case PERMISSION_STATS_READ:
-		return SCOPE_STATS_READ;
-	default:
-		return 0;
-	}
-}
-
 static enum http_progress send_scope_missing(struct request *r, unsigned scope)
 {
 	char detail[DETAIL_SIZE], name[SCOPE_LIST_SIZE];
@@ -252,18 +297,44 @@ static enum http_progress send_scope_missing(struct request *r, unsigned scope)
 	return response_problem(r, 403, "scope", detail);
 }
 
-bool authentication_authorize(struct request *r, unsigned permission)
+static enum http_progress send_no_workspace(struct request *r)
 {
-	if (permission == PERMISSION_SHARED)
-		return true; /* its credentials are for nothing else: read_share_token */
-	if (permission == PERMISSION_ADMIN) {
-		if (!request_is_admin(r))
-			response_problem(
-				r, 403, "forbidden",
-				"This endpoint requires an administrator, without an API key.");
-		return request_is_admin(r);
+	if (r->named_workspace_id)
+		return response_not_found(r);
+	if (r->is_workspace_ambiguous)
+		return response_problem(r, 400, "which-workspace",
+		                        "You are in several workspaces. Name one in the path: "
+		                        "/api/workspaces/{id}/… GET /api/workspaces lists them.");
+	return response_problem(r, 403, "no-workspace",
+	                        "You are in no workspace. Ask for an invitation, or make one.");
+}
+
+static enum http_progress send_role_too_low(struct request *r, enum workspace_role least)
+{
+	char detail[DETAIL_SIZE];
+	snprintf(detail, sizeof(detail),
+	         "In this workspace you are %s; this endpoint requires %s or more.",
+	         membership_role_name(r->role), membership_role_name(least));
+	return response_problem(r, 403, "role", detail);
+}
+
+/* False: the response is complete. */
+static bool is_in_workspace(struct request *r, unsigned permission)
+{
+	if (r->role == WORKSPACE_STRANGER) {
+		send_no_workspace(r);
+		return false;
 	}
-	unsigned scope = scope_of(permission);
+	bool is_kept =
+		permission == PERMISSION_WORKSPACE_READ || permission == PERMISSION_WORKSPACE_OWN;
+	if (r->is_workspace_deleted && !is_kept)
+		response_problem(r, 409, "workspace-deleted",
+		                 "This workspace is being deleted. Its owners can restore it.");
+	return !r->is_workspace_deleted || is_kept;
+}
+
+static bool has_scope(struct request *r, unsigned scope)
+{
 	bool permitted = r->key_id == 0 || (r->scopes & scope);
 	if (!permitted && scope == 0)
 		response_problem(
@@ -272,6 +343,28 @@ bool authentication_authorize(struct request *r, unsigned permission)
 	else if (!permitted)
 		send_scope_missing(r, scope);
 	return permitted;
+}
+
+bool authentication_authorize(struct request *r, unsigned permission)
+{
+	const struct rule *rule = &rules[permission];
+	if (permission == PERMISSION_SHARED)
+		return true; /* its credentials are for nothing else: read_share_token */
+	if (rule->least != WORKSPACE_STRANGER && !is_in_workspace(r, permission))
+		return false;
+	if (!has_scope(r, rule->scope))
+		return false;
+	bool is_of_instance =
+		permission == PERMISSION_ADMIN_READ || permission == PERMISSION_ADMIN_WRITE;
+	if (is_of_instance && !r->has_admin_role) {
+		response_problem(r, 403, "forbidden", "This endpoint requires an administrator.");
+		return false;
+	}
+	if (r->role < rule->least) {
+		send_role_too_low(r, rule->least);
+		return false;
+	}
+	return true;
 }
 
 static enum http_progress send_cross_site(struct request *r)

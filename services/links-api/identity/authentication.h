@@ -11,14 +11,29 @@
 
 /* What an endpoint requires of its caller: the route table names one for each. */
 enum permission {
-	PERMISSION_NONE,        /* anyone */
-	PERMISSION_ACCOUNT,     /* account management: no API key */
-	PERMISSION_LINKS_READ,  /* "links:read" */
-	PERMISSION_LINKS_WRITE, /* "links:write" */
-	PERMISSION_STATS_READ,  /* "stats:read" */
-	PERMISSION_SHARED,      /* the access token of a share, and no other credentials */
-	PERMISSION_ADMIN,       /* the platform: an administrator, no API key */
+	PERMISSION_NONE,    /* anyone */
+	PERMISSION_ACCOUNT, /* the person: no API key */
+	PERMISSION_SHARED,  /* the access token of a share, and no other credentials */
+	PERMISSION_LINKS_READ,
+	PERMISSION_LINKS_WRITE,
+	PERMISSION_STATS_READ,
+	PERMISSION_VISITS_READ,
+	PERMISSION_SHARES_READ,
+	PERMISSION_SHARES_WRITE,
+	PERMISSION_KEYS_READ,
+	PERMISSION_KEYS_WRITE,
+	PERMISSION_WORKSPACE_READ,
+	PERMISSION_WORKSPACE_WRITE,
+	PERMISSION_WORKSPACE_OWN, /* no API key */
+	PERMISSION_ADMIN_READ,    /* the instance: an administrator */
+	PERMISSION_ADMIN_WRITE,
 };
+
+/*
+ * The least role that the permission (enum permission) needs in a workspace. WORKSPACE_STRANGER: what
+ * it is for belongs to no workspace, so paths cannot name one.
+ */
+enum workspace_role authentication_least_role(unsigned permission);
 
 /*
  * Reads "Authorization: Bearer <access token or API key>", or else "X-Api-Key: <API key>", or else
@@ -31,13 +46,18 @@ enum request_auth authentication_read(struct request *r);
 
 /*
  * Call after VALID. Asks the database. If the result is still VALID, fills user_id, key_id,
- * session_id, role and scopes, or share.
+ * session_id, workspace, role and scopes, or share.
  */
 enum err authentication_verify(struct request *r, enum request_auth *login) MUST_CHECK;
 
 /*
  * True if the caller has the permission (enum permission). If false, the response is complete:
- * 403 "scope" if the API key lacks it, 403 "forbidden" if only administrators have it.
+ *   404                    the path names a workspace of which the person is no member, or none
+ *   400 "which-workspace"  it names none, and the person has several, but not the first one any more
+ *   409 "workspace-deleted"
+ *   403 "scope"            the API key lacks the scope
+ *   403 "role"             the person's role in the workspace is too low
+ *   403 "forbidden"        only persons, or administrators, have it
  */
 bool authentication_authorize(struct request *r, unsigned permission);
 

@@ -18,7 +18,7 @@
 #define SECRET_SHARE "wmshare_"
 /* Sets a new password (POST /api/auth/password-reset), once. */
 #define SECRET_RESET "wmr_"
-/* Proves that its holder created a link without an owner, and so may claim it. */
+/* Proves that its holder created a link of nobody, and so may claim it. */
 #define SECRET_CLAIM "wmc_"
 
 /* Drawn from 62 characters: 256 bits. */

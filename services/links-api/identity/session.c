@@ -223,8 +223,9 @@ enum http_progress session_handle_list(void *ctx, struct http_exchange *x)
 static enum http_progress end_session(struct request *r, int64_t id)
 {
 	enum err err = audit_store_delete(
-		r, id, "DELETE FROM sessions WHERE id = $1 AND user_id = $2 RETURNING 0",
-		"session.delete", AUDIT_STORE_SESSION);
+		r, id, r->user_id,
+		"DELETE FROM sessions WHERE id = $1 AND user_id = $2 RETURNING 0", "session.delete",
+		AUDIT_STORE_SESSION);
 	if (err == OK && id == r->session_id)
 		session_clear_cookie(r);
 	return response_deleted(r, err);

@@ -9,17 +9,18 @@
 
 #define ACTIVE                                                                                     \
 	"((s.expires_at IS NULL OR s.expires_at > clock_timestamp()) AND NOT u.blocked AND "       \
-	"u.deleted_at IS NULL AND (s.link_id IS NULL OR l.state <> 'DELETED'))"
-#define SELECT                                                                                     \
-	"SELECT s.id, s.owner_id, s.link_id, s.tag, s.title, s.password_hash IS NOT NULL, " ACTIVE \
-	", s.expires_at, s.last_used_at, s.created_at, l.slug, l.title, s.password_hash "          \
-	"FROM shares s JOIN users u ON u.id = s.owner_id LEFT JOIN links l ON l.id = s.link_id "
+	"w.deleted_at IS NULL AND (s.link_id IS NULL OR l.state <> 'DELETED'))"
+#define SELECT                                                                                         \
+	"SELECT s.id, s.workspace_id, s.link_id, s.tag, s.title, s.password_hash IS NOT NULL, " ACTIVE \
+	", s.expires_at, s.last_used_at, s.created_at, l.slug, l.title, s.password_hash, "             \
+	"w.sponsor_id, s.created_by FROM shares s JOIN workspaces w ON w.id = s.workspace_id "         \
+	"JOIN users u ON u.id = w.sponsor_id LEFT JOIN links l ON l.id = s.link_id "
 #define PASSWORD_HASH_COLUMN 12
 
 static void read_row(const struct pg_result *rows, size_t row, struct share *out)
 {
 	out->id = pg_result_int(rows, row, 0);
-	out->owner_id = pg_result_int(rows, row, 1);
+	out->workspace_id = pg_result_int(rows, row, 1);
 	out->link_id = pg_result_int(rows, row, 2);
 	snprintf(out->tag, sizeof(out->tag), "%s", pg_result_text(rows, row, 3));
 	snprintf(out->title, sizeof(out->title), "%s", pg_result_text(rows, row, 4));
@@ -30,6 +31,8 @@ static void read_row(const struct pg_result *rows, size_t row, struct share *out
 	out->created_at_us = pg_result_time(rows, row, 9);
 	snprintf(out->slug, sizeof(out->slug), "%s", pg_result_text(rows, row, 10));
 	snprintf(out->link_title, sizeof(out->link_title), "%s", pg_result_text(rows, row, 11));
+	out->sponsor_id = pg_result_int(rows, row, 13);
+	out->created_by = pg_result_int(rows, row, 14);
 }
 
 static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg_params *params,
@@ -52,7 +55,7 @@ static enum err insert(struct pg_conn *conn, const struct share *wanted, const s
                        const char *password_hash, int64_t *id)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, wanted->owner_id);
+	pg_params_int(&params, wanted->workspace_id);
 	if (wanted->link_id)
 		pg_params_int(&params, wanted->link_id);
 	else
@@ -62,21 +65,24 @@ static enum err insert(struct pg_conn *conn, const struct share *wanted, const s
 	pg_params_bytes(&params, token->hash, DIGEST_SIZE);
 	pg_params_text(&params, *password_hash ? password_hash : NULL);
 	pg_params_time_or_null(&params, wanted->expires_at_us);
+	pg_params_int(&params, wanted->created_by);
 	return pg_conn_query_int(
 		conn,
 		"INSERT INTO shares "
-		"(owner_id, link_id, tag, title, token_hash, password_hash, expires_at) "
-		"VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
+		"(workspace_id, link_id, tag, title, token_hash, password_hash, expires_at, created_by) "
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
 		&params, id);
 }
 
-enum err share_check_room(struct pg_conn *conn, int64_t owner_id)
+enum err share_check_room(struct pg_conn *conn, int64_t sponsor_id)
 {
 	int64_t count = 0;
-	struct pg_params owner = { 0 };
-	pg_params_int(&owner, owner_id);
-	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM shares WHERE owner_id = $1",
-	                                 &owner, &count);
+	struct pg_params params = { 0 };
+	pg_params_int(&params, sponsor_id);
+	enum err err = pg_conn_query_int(conn,
+	                                 "SELECT count(*) FROM shares s JOIN workspaces w "
+	                                 "ON w.id = s.workspace_id WHERE w.sponsor_id = $1",
+	                                 &params, &count);
 	return err == OK && count >= SHARE_SHARES_MAX ? ERR_INVALID : err;
 }
 
@@ -84,7 +90,7 @@ enum err share_create(struct pg_conn *conn, const struct share *wanted, const st
                       const char *password_hash, struct share *out)
 {
 	int64_t id = 0;
-	enum err err = share_check_room(conn, wanted->owner_id);
+	enum err err = share_check_room(conn, wanted->sponsor_id);
 	if (err == OK)
 		err = insert(conn, wanted, token, password_hash, &id);
 	if (err != OK)
@@ -150,11 +156,12 @@ struct json *share_json(const struct share *share, const struct public_base *bas
 	json_set_time(object, "expires_at", share->expires_at_us);
 	json_set_time(object, "last_used_at", share->last_used_at_us);
 	json_set_time(object, "created_at", share->created_at_us);
+	json_set_int(object, "created_by", share->created_by);
 	return object;
 }
 
 /*
- * For readers: {title, link: {slug, short_url, title}, tag, expires_at}. Says nothing of the owner and
+ * For readers: {title, link: {slug, short_url, title}, tag, expires_at}. Says nothing of the workspace and
  * not where the link leads.
  */
 static struct json *json_for_reader(const struct share *share, const struct public_base *base)
@@ -179,19 +186,20 @@ enum http_progress share_handle_list(void *ctx, struct http_exchange *x)
 	(void)x;
 	const struct request *r = ctx;
 	struct pg_params params = { 0 };
-	pg_params_int(&params, r->user_id);
+	pg_params_int(&params, r->workspace_id);
 	pg_params_int(&params, SHARE_SHARES_MAX);
 	return response_rows(ctx, "shares",
-	                     SELECT "WHERE s.owner_id = $1 ORDER BY s.id DESC LIMIT $2", &params,
-	                     row_json);
+	                     SELECT "WHERE s.workspace_id = $1 ORDER BY s.id DESC LIMIT $2",
+	                     &params, row_json);
 }
 
 enum http_progress share_handle_delete(void *ctx, struct http_exchange *x)
 {
 	(void)x;
+	const struct request *r = ctx;
 	return response_deleted(
-		ctx, audit_store_delete(ctx, request_path_id(ctx),
-	                                "DELETE FROM shares WHERE id = $1 AND owner_id = $2 "
+		ctx, audit_store_delete(ctx, request_path_id(ctx), r->workspace_id,
+	                                "DELETE FROM shares WHERE id = $1 AND workspace_id = $2 "
 	                                "RETURNING COALESCE(link_id, 0)",
 	                                "share.delete", AUDIT_STORE_SHARE));
 }

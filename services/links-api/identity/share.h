@@ -1,6 +1,6 @@
 /*
  * Shares in PostgreSQL: the table shares. A share is active if all of this holds: it exists and has
- * not expired, its owner is neither blocked nor deleted, and its link is not DELETED. Readers see
+ * not expired, its workspace is not deleted, the sponsor of that is not blocked, and its link is not DELETED. Readers see
  * active shares only. The endpoints are in http/handlers.h. One thread at a time per connection.
  * Errors of pg_conn_query pass through.
  */
@@ -17,7 +17,7 @@
 #include "services/links-api/identity/password.h"
 #include "services/links-api/identity/secret.h"
 
-#define SHARE_SHARES_MAX 100 /* per account */
+#define SHARE_SHARES_MAX 100 /* per sponsor */
 #define SHARE_TITLE_CHARS_MAX 200
 #define SHARE_TITLE_SIZE (SHARE_TITLE_CHARS_MAX * 4 + 1)
 
@@ -26,7 +26,11 @@ struct public_base;
 /* About 2 KB. */
 struct share {
 	int64_t id;
-	int64_t owner_id;
+	int64_t workspace_id;
+	/* Of the workspace. */
+	int64_t sponsor_id;
+	/* A user. */
+	int64_t created_by;
 	/* 0 = a tag is shared. */
 	int64_t link_id;
 	/* "" = a link is shared. */
@@ -45,15 +49,15 @@ struct share {
 };
 
 /*
- * Call inside a transaction that holds user_store_lock on the owner and link_store_lock on the
- * link. Reads owner_id, link_id, tag, title and expires_at_us of wanted. password_hash "" = none.
- * ERR_INVALID: the account already has SHARE_SHARES_MAX shares.
+ * Call inside a transaction that holds membership_lock_workspace and link_store_lock on the link.
+ * Reads workspace_id, sponsor_id, created_by, link_id, tag, title and expires_at_us of wanted. password_hash "" = none.
+ * ERR_INVALID: the sponsor's workspaces already have SHARE_SHARES_MAX shares.
  */
 enum err share_create(struct pg_conn *conn, const struct share *wanted, const struct secret *token,
                       const char *password_hash, struct share *out) MUST_CHECK;
 
-/* ERR_INVALID: the account already has SHARE_SHARES_MAX shares. */
-enum err share_check_room(struct pg_conn *conn, int64_t owner_id) MUST_CHECK;
+/* ERR_INVALID: the sponsor's workspaces already have SHARE_SHARES_MAX shares. */
+enum err share_check_room(struct pg_conn *conn, int64_t sponsor_id) MUST_CHECK;
 
 /*
  * ERR_NOT_FOUND: no active share has this token. password_hash: "" = none; PASSWORD_HASH_SIZE bytes.
@@ -65,7 +69,7 @@ enum err share_find(struct pg_conn *conn, const uint8_t token_hash[static DIGEST
 enum err share_mark_used(struct pg_conn *conn, int64_t id) MUST_CHECK;
 
 /*
- * For the owner: {id, title, link: {id, slug, short_url, title}, tag, has_password, active,
+ * For the workspace: {id, title, link: {id, slug, short_url, title}, tag, has_password, active,
  * expires_at, last_used_at, created_at}. Either link or tag is null. The caller owns the result.
  */
 struct json *share_json(const struct share *share, const struct public_base *base);

@@ -271,8 +271,10 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 		"updated_at = clock_timestamp(), token_generation = token_generation + 1 "
 		"WHERE id = $1 AND password_hash = $2 RETURNING id, " IS_ACTING_ADMIN
 		" AS was_admin)" END_RESETS END_SESSIONS(
-			"") ", keys AS (DELETE FROM api_keys k USING changed c WHERE k.user_id = c.id), "
-			    "shared AS (DELETE FROM shares s USING changed c WHERE s.owner_id = c.id) "
+			"") ", keys AS (DELETE FROM api_keys k USING changed c WHERE k.workspace_id = c.id), "
+			    "shared AS (DELETE FROM shares s USING changed c WHERE s.workspace_id = c.id), "
+			    "spaces AS (UPDATE workspaces w SET name = '', deleted_at = clock_timestamp() "
+			    "FROM changed c WHERE w.id = c.id) "
 			    "SELECT was_admin FROM changed",
 		&params, was_admin);
 }

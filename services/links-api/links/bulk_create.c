@@ -89,7 +89,7 @@ static enum err find_reusable(struct link_bulk *bulk, struct pg_conn *conn)
 		candidates[count++] = item;
 		item->url_first->is_tried |= !item->slug_first;
 	}
-	enum err err = link_reuse_store_find(conn, bulk->request->user_id, lookups, count);
+	enum err err = link_reuse_store_find(conn, bulk->request->workspace_id, lookups, count);
 	for (size_t i = 0; err == OK && i < count; i++) {
 		if (lookups[i].is_found) {
 			candidates[i]->outcome = BULK_FOUND;
@@ -204,7 +204,7 @@ static enum err find_deleted(struct link_bulk *bulk, struct pg_conn *conn)
 		if (bulk->items[i].outcome == BULK_SLUG_USED)
 			slugs[count++] = bulk->items[i].creation.requested.slug;
 	enum err err =
-		link_reuse_store_find_deleted(conn, bulk->request->user_id, slugs, count, ids);
+		link_reuse_store_find_deleted(conn, bulk->request->workspace_id, slugs, count, ids);
 	for (size_t i = bulk->count; err == OK && i-- > 0;)
 		if (bulk->items[i].outcome == BULK_SLUG_USED)
 			bulk->items[i].deleted_id = ids[--count];

@@ -22,8 +22,8 @@ enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link
 	struct json *details = json_new_object();
 	json_set_text(details, "slug", link->entry.slug);
 	json_set_int(details, "version", link->entry.version);
-	if (link->owner_id)
-		json_set_int(details, "owner_id", link->owner_id);
+	if (link->workspace_id)
+		json_set_int(details, "workspace_id", link->workspace_id);
 	enum err err = audit_store_record(r, conn, link_audit_action(change), LINK_AUDIT_SUBJECT,
 	                                  link->entry.id, details);
 	json_free(details);
@@ -49,7 +49,7 @@ struct json *link_audit_bulk_details(const struct link_audit_bulk *bulk)
 }
 
 enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum link_change change,
-                             int64_t owner_id, const struct link_audit_bulk *bulk)
+                             int64_t workspace_id, const struct link_audit_bulk *bulk)
 {
 	const char *action = link_audit_action(change);
 	if (bulk->count == 0)
@@ -57,8 +57,9 @@ enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum
 	if (bulk->count == 1)
 		return audit_store_record(r, conn, action, LINK_AUDIT_SUBJECT, bulk->ids[0], NULL);
 	struct json *details = link_audit_bulk_details(bulk);
-	int64_t owner = owner_id == LINK_STORE_ANY_OWNER ? 0 : owner_id;
-	enum err err = audit_store_record(r, conn, action, AUDIT_STORE_USER, owner, details);
+	int64_t subject_id = workspace_id == LINK_STORE_ANY_WORKSPACE ? 0 : workspace_id;
+	enum err err =
+		audit_store_record(r, conn, action, AUDIT_STORE_WORKSPACE, subject_id, details);
 	json_free(details);
 	return err;
 }

@@ -14,7 +14,7 @@
 /* The action's name in the audit log: "link.create", "link.update" … */
 const char *link_audit_action(enum link_change change);
 
-/* link: its state after the change. Records slug, version and owner. Errors of audit_store_add. */
+/* link: its state after the change. Records slug, version and workspace. Errors of audit_store_add. */
 enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link_change change,
                         const struct link *link) MUST_CHECK;
 
@@ -35,11 +35,11 @@ struct json *link_audit_bulk_details(const struct link_audit_bulk *bulk);
 
 /*
  * Records the same change of all these links as one entry. One link is the subject; of several the
- * subject is their owner, and the details have their number and the ids. owner_id: also
- * LINK_STORE_ANY_OWNER, which is recorded as 0. Writes nothing without links. Errors of
+ * subject is their workspace, and the details have their number and the ids. workspace_id: also
+ * LINK_STORE_ANY_WORKSPACE, which is recorded as 0. Writes nothing without links. Errors of
  * audit_store_add.
  */
 enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum link_change change,
-                             int64_t owner_id, const struct link_audit_bulk *bulk) MUST_CHECK;
+                             int64_t workspace_id, const struct link_audit_bulk *bulk) MUST_CHECK;
 
 #endif

@@ -84,7 +84,7 @@ static void read_item(const struct link_bulk *bulk, enum link_bulk_kind kind,
 		                       "claim_token or original_url is required");
 	else if (link_request_read(value, LINK_REQUEST_CREATE, r->api->base, request_now_us(r),
 	                           &item->input, &wrong) == OK)
-		item->creation.requested = link_request_new_link(&item->input, r->user_id);
+		item->creation.requested = link_request_new_link(&item->input, r->workspace_id);
 	if (wrong.count > 0)
 		reject_item(bulk, item, &wrong);
 }
@@ -152,7 +152,7 @@ static enum err claim_link(const struct link_bulk *bulk, struct pg_conn *conn,
                            struct link_bulk_item *item)
 {
 	const struct request *r = bulk->request;
-	enum err err = link_store_claim(conn, &item->link, r->user_id);
+	enum err err = link_store_claim(conn, &item->link, r->workspace_id);
 	if (err == OK)
 		item->outcome = BULK_CLAIMED;
 	return err;
@@ -170,9 +170,9 @@ static enum err claim(const struct link_bulk *bulk, struct pg_conn *conn,
 		item->outcome = BULK_NOT_FOUND;
 	if (err != OK)
 		return err == ERR_NOT_FOUND ? OK : err;
-	bool is_free = link->owner_id == 0;
+	bool is_free = link->workspace_id == 0;
 	enum link_state state = link_state_at(&link->entry, request_now_us(r));
-	if (state == LINK_STATE_DELETED || (!is_free && link->owner_id != r->user_id))
+	if (state == LINK_STATE_DELETED || (!is_free && link->workspace_id != r->workspace_id))
 		item->outcome = BULK_NOT_FOUND;
 	else if (!is_free)
 		item->outcome = BULK_FOUND;
@@ -207,7 +207,7 @@ static enum err audit(const struct link_bulk *bulk, struct pg_conn *conn,
 		if (bulk->items[i].outcome == outcome)
 			link_audit_bulk_include(&links, bulk->items[i].link.entry.id);
 	}
-	return link_audit_add_bulk(r, conn, change, r->user_id, &links);
+	return link_audit_add_bulk(r, conn, change, r->workspace_id, &links);
 }
 
 static enum err add_notes(const struct link_bulk *bulk, struct pg_conn *conn)
@@ -239,7 +239,7 @@ static enum err read_details(struct link_bulk *bulk, struct pg_conn *conn)
 	if (err == OK)
 		err = link_check_store_get_bulk(conn, ids, bulk->count, bulk->checks);
 	if (err == OK)
-		err = link_notes_store_get_bulk(conn, bulk->request->user_id, ids, bulk->count,
+		err = link_notes_store_get_bulk(conn, bulk->request->workspace_id, ids, bulk->count,
 		                                bulk->notes);
 	free(ids);
 	return err;

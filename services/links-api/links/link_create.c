@@ -26,7 +26,7 @@ struct creation {
 	bool is_invalid;
 	struct http_problem_fields invalid_fields;
 	struct link_request input;
-	/* Of a link without an owner. */
+	/* Of a link of nobody. */
 	struct secret claim_token;
 	struct link link;
 	struct statistics statistics;
@@ -68,7 +68,7 @@ static void creation_free(struct creation *c)
 
 /* --- steps of the transaction --- */
 
-/* Of a link without an owner, the response shows none. */
+/* Of a link of nobody, the response shows none. */
 static enum err write_notes(struct creation *c, struct pg_conn *conn)
 {
 	bool is_changed;
@@ -84,7 +84,7 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 	const struct link_request *input = &c->input;
 	const char *slug = input->members & LINK_REQUEST_SLUG ? input->slug : NULL;
 	struct link_reuse_store_lookup wanted = { input->original_url, slug, &c->link, false };
-	enum err err = link_reuse_store_find(conn, c->request->user_id, &wanted, 1);
+	enum err err = link_reuse_store_find(conn, c->request->workspace_id, &wanted, 1);
 	if (err == OK && !wanted.is_found)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
@@ -92,8 +92,8 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 	if (err == OK)
 		err = link_check_store_get_bulk(conn, &c->link.entry.id, 1, &c->check);
 	if (err == OK)
-		err = link_notes_store_get_bulk(conn, c->request->user_id, &c->link.entry.id, 1,
-		                                &c->notes);
+		err = link_notes_store_get_bulk(conn, c->request->workspace_id, &c->link.entry.id,
+		                                1, &c->notes);
 	return err;
 }
 
@@ -106,7 +106,7 @@ static enum err insert(struct creation *c, struct pg_conn *conn,
 	c->is_slug_used = err == OK && item.err == ERR_CONFLICT;
 	if (c->is_slug_used) {
 		const char *slug = c->input.slug;
-		err = link_reuse_store_find_deleted(conn, c->request->user_id, &slug, 1,
+		err = link_reuse_store_find_deleted(conn, c->request->workspace_id, &slug, 1,
 		                                    &c->deleted_id);
 		return err == OK ? ERR_INVALID : err;
 	}
@@ -127,7 +127,11 @@ static void set_headers(const struct creation *c, struct idempotency_response *r
 {
 	const struct request *r = c->request;
 	const struct link_entry *entry = &c->link.entry;
-	if (r->user_id)
+	if (r->named_workspace_id)
+		snprintf(response->location, sizeof(response->location),
+		         "/api/workspaces/%" PRId64 "/links/%" PRId64, r->named_workspace_id,
+		         entry->id);
+	else if (r->user_id)
 		snprintf(response->location, sizeof(response->location), "/api/links/%" PRId64,
 		         entry->id);
 	else
@@ -154,7 +158,7 @@ static enum err build_response(const struct creation *c, const char *claim_token
 static enum err execute_own(struct creation *c, struct pg_conn *conn)
 {
 	const struct link_write_new new_link =
-		link_request_new_link(&c->input, c->request->user_id);
+		link_request_new_link(&c->input, c->request->workspace_id);
 	enum err err = link_quota_read(c->request, conn, c->input.reuse, &c->quota);
 	if (err == OK && c->quota.rule.max > 0 && c->quota.state.left <= 0)
 		err = ERR_LIMIT;

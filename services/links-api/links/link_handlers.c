@@ -9,7 +9,7 @@
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/identity/user_store.h"
+#include "services/links-api/identity/membership.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
@@ -93,7 +93,8 @@ static enum err read_details(const struct request *r, struct pg_conn *conn, stru
 		err = link_check_store_get_bulk(conn, &id, 1, &s->check);
 	free(s->notes);
 	s->notes = NULL;
-	return err == OK ? link_notes_store_get_bulk(conn, r->user_id, &id, 1, &s->notes) : err;
+	return err == OK ? link_notes_store_get_bulk(conn, r->workspace_id, &id, 1, &s->notes)
+	                 : err;
 }
 
 /* Ends the request. */
@@ -106,7 +107,7 @@ static enum http_progress answer(struct request *r, struct handled_link *s, enum
 
 static enum err read_link(const struct request *r, struct pg_conn *conn, struct handled_link *s)
 {
-	enum err err = link_store_get(conn, request_path_id(r), request_owner(r), &s->link);
+	enum err err = link_store_get(conn, request_path_id(r), request_workspaces(r), &s->link);
 	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
 	return err == OK ? read_details(r, conn, s) : err;
@@ -168,31 +169,31 @@ struct change_context {
 	/* The new ones; NULL = they stay. */
 	const char *notes;
 	struct handled_link *link;
-	/* The owner must not be deleted at the same time. */
-	bool needs_owner;
+	/* The workspace must not be deleted at the same time. */
+	bool needs_workspace;
 };
 
 /*
- * Locks the owner before the link, in the same order as the deletion of an account. A link without
- * an owner needs no lock. The owner of a DELETED link cannot change in between.
+ * Locks the workspace before the link, in the same order as its deletion. A link of nobody needs no
+ * lock. The workspace of a DELETED link cannot change in between.
  */
-static enum err lock_owner(const struct change_context *c, struct pg_conn *conn)
+static enum err lock_workspace(const struct change_context *c, struct pg_conn *conn)
 {
 	const struct request *r = c->request;
 	struct handled_link *s = c->link;
-	int64_t owner_id = r->user_id;
+	int64_t workspace_id = r->workspace_id;
 	enum err err = OK;
-	if (request_is_admin(r)) {
-		err = link_store_get(conn, request_path_id(r), LINK_STORE_ANY_OWNER, &s->link);
-		owner_id = err == OK ? s->link.owner_id : 0;
+	if (request_workspaces(r) == LINK_STORE_ANY_WORKSPACE) {
+		err = link_store_get(conn, request_path_id(r), LINK_STORE_ANY_WORKSPACE, &s->link);
+		workspace_id = err == OK ? s->link.workspace_id : 0;
 	}
-	if (err != OK || owner_id == 0)
+	if (err != OK || workspace_id == 0)
 		return err;
-	err = user_store_lock(conn, owner_id);
+	err = membership_lock_workspace(conn, workspace_id);
 	if (err != ERR_NOT_FOUND)
 		return err;
-	s->conflict =
-		(struct link_change_conflict){ "", "state", "the owner's account is deleted" };
+	s->conflict = (struct link_change_conflict){ "", "state",
+		                                     "the workspace of the link is deleted" };
 	return ERR_CONFLICT;
 }
 
@@ -204,9 +205,10 @@ static enum err write_notes(const struct change_context *c, struct pg_conn *conn
 	struct handled_link *s = c->link;
 	if (!c->notes)
 		return OK;
-	if (s->link.owner_id != c->request->user_id) {
-		s->conflict = (struct link_change_conflict){ "/notes", "not-allowed",
-			                                     "belong to the owner of the link" };
+	if (s->link.workspace_id != c->request->workspace_id) {
+		s->conflict =
+			(struct link_change_conflict){ "/notes", "not-allowed",
+			                               "belong to the workspace of the link" };
 		return ERR_CONFLICT;
 	}
 	enum err err = link_notes_store_set(conn, s->link.entry.id, c->notes, &is_changed);
@@ -221,7 +223,7 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 	struct handled_link *s = c->link;
 	const char *if_match = http_exchange_joined_header(r->exchange, "If-Match");
 	enum link_change change = LINK_CHANGE_NOTHING;
-	enum err err = link_store_lock(conn, request_path_id(r), request_owner(r), &s->link);
+	enum err err = link_store_lock(conn, request_path_id(r), request_workspaces(r), &s->link);
 	if (err != OK)
 		return err;
 	int64_t version = s->link.entry.version;
@@ -244,7 +246,7 @@ static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
 {
 	const struct change_context *c = ctx;
 	struct handled_link *s = c->link;
-	enum err err = c->needs_owner ? lock_owner(c, conn) : OK;
+	enum err err = c->needs_workspace ? lock_workspace(c, conn) : OK;
 	if (err == OK)
 		err = write_if_changed(c, conn);
 	char key[SLUG_KEY_SIZE];
@@ -348,7 +350,8 @@ enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)
 	struct handled_link s = { 0 };
 	if (!read_if_match(r))
 		return HTTP_COMPLETE;
-	struct change_context context = { r, link_change_restore, .link = &s, .needs_owner = true };
+	struct change_context context = { r, link_change_restore, .link = &s,
+		                          .needs_workspace = true };
 	enum err err = change(&context);
 	return answer(r, &s, err);
 }

@@ -29,15 +29,16 @@ enum err link_history_begin(const struct request *r, struct pg_conn *conn)
 struct link_history_query {
 	int64_t link_id;
 	/* Of the link. */
-	int64_t owner_id;
+	int64_t workspace_id;
 	/* Only changes to lower versions; INT64_MAX = from the newest. */
 	int64_t before;
 	int64_t limit;
 };
 
-/* A key acts for the owner alone. Nobody but the janitor makes a link EXPIRED. */
+/* Nobody but the janitor makes a link EXPIRED. */
 #define TYPE_OF_ACTOR                                                                               \
-	"CASE WHEN c.key_id IS NOT NULL THEN 'api_key' WHEN c.actor_id = $2 THEN 'user' "           \
+	"CASE WHEN c.key_id IS NOT NULL THEN 'api_key' WHEN EXISTS (SELECT FROM members m "         \
+	"WHERE m.workspace_id = $2 AND m.user_id = c.actor_id) THEN 'user' "                        \
 	"WHEN c.actor_id IS NOT NULL THEN 'administrator' WHEN c.change = 'expired' THEN 'system' " \
 	"ELSE 'unknown' END"
 
@@ -80,16 +81,17 @@ static enum err list_changes(struct pg_conn *conn, const struct link_history_que
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_int(&params, query->link_id);
-	pg_params_int(&params, query->owner_id);
+	pg_params_int(&params, query->workspace_id);
 	pg_params_int(&params, query->before);
 	pg_params_int(&params, query->limit);
-	enum err err = pg_conn_query(conn,
-	                             "SELECT c.version, c.at, c.change, " TYPE_OF_ACTOR
-	                             ", c.key_id, k.name, c.fields FROM link_history c "
-	                             "LEFT JOIN api_keys k ON k.id = c.key_id AND k.user_id = $2 "
-	                             "WHERE c.link_id = $1 AND c.version < $3 "
-	                             "ORDER BY c.version DESC LIMIT $4",
-	                             &params, &rows);
+	enum err err =
+		pg_conn_query(conn,
+	                      "SELECT c.version, c.at, c.change, " TYPE_OF_ACTOR
+	                      ", c.key_id, k.name, c.fields FROM link_history c "
+	                      "LEFT JOIN api_keys k ON k.id = c.key_id AND k.workspace_id = $2 "
+	                      "WHERE c.link_id = $1 AND c.version < $3 "
+	                      "ORDER BY c.version DESC LIMIT $4",
+	                      &params, &rows);
 	if (err != OK)
 		return err;
 	size_t count = pg_result_count(rows);
@@ -124,13 +126,13 @@ static enum err read_history(const struct request *r, struct link_history_query 
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return err;
-	err = link_store_get(conn, request_path_id(r), request_owner(r), &link);
+	err = link_store_get(conn, request_path_id(r), request_workspaces(r), &link);
 	*is_deleted = err == OK && link.entry.state == LINK_STATE_DELETED;
 	if (*is_deleted)
 		err = ERR_NOT_FOUND;
 	if (err == OK) {
 		query->link_id = link.entry.id;
-		query->owner_id = link.owner_id;
+		query->workspace_id = link.workspace_id;
 		err = list_changes(conn, query, changes, last_version);
 	}
 	pg_pool_release(r->api->pg, conn);

@@ -1,5 +1,5 @@
 /*
- * The history of a link, for its owner and administrators: what changed, when, and by whom (table
+ * The history of a link, for its workspace and administrators: what changed, when, and by whom (table
  * link_history). Triggers of the table links write it, so no statement changes a link without a
  * trace. One thread at a time, as its request.
  */

@@ -46,10 +46,14 @@ struct json *link_json_new(const struct link *link, const struct statistics *sta
 
 	struct json *json = json_new_object();
 	json_set_int(json, "id", entry->id);
-	if (link->owner_id)
-		json_set_int(json, "owner_id", link->owner_id);
+	if (link->workspace_id)
+		json_set_int(json, "workspace_id", link->workspace_id);
 	else
-		json_set_null(json, "owner_id");
+		json_set_null(json, "workspace_id");
+	if (link->created_by)
+		json_set_int(json, "created_by", link->created_by);
+	else
+		json_set_null(json, "created_by");
 	json_set_text(json, "slug", entry->slug);
 	json_set_text(json, "short_url", short_url);
 	json_set_text(json, "original_url", entry->original_url);

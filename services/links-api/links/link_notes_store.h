@@ -16,10 +16,10 @@
 #define LINK_NOTES_CHARS_MAX 2000
 
 /*
- * Reads the notes of links, in the order of ids: "" = none, NULL = not a link of this owner. The
+ * Reads the notes of links, in the order of ids: "" = none, NULL = not a link of this workspace. The
  * caller frees each text, also after an error.
  */
-enum err link_notes_store_get_bulk(struct pg_conn *conn, int64_t owner_id, const int64_t *ids,
+enum err link_notes_store_get_bulk(struct pg_conn *conn, int64_t workspace_id, const int64_t *ids,
                                    size_t count, char **notes) MUST_CHECK;
 
 /* notes "" removes them. *is_changed: they were different before. */

@@ -6,7 +6,7 @@
 #include "services/links-api/identity/user_store.h"
 
 #define WINDOW_S 86400
-/* The table link_quota_uses has one row per user and interval. */
+/* The table link_quota_uses has one row per sponsor and interval. */
 #define INTERVAL_S 300
 /* A creation counts until its whole interval has left the window. */
 #define COUNTED_S (WINDOW_S + INTERVAL_S)
@@ -51,7 +51,7 @@ static enum err add_use(struct pg_conn *conn, int64_t user_id, int64_t now_us, i
 }
 
 /*
- * Without a default limit, the first read takes no lock: creations by a user without a limit do not
+ * Without a default limit, the first read takes no lock: creations in workspaces without a limit do not
  * wait for each other.
  */
 static enum err read_max(const struct request *r, struct pg_conn *conn, bool must_lock,
@@ -62,11 +62,11 @@ static enum err read_max(const struct request *r, struct pg_conn *conn, bool mus
 	enum err err = OK;
 	bool is_locked = must_lock || fallback > 0;
 	if (!is_locked) {
-		err = user_store_get_quota(conn, r->user_id, &own);
+		err = user_store_get_quota(conn, r->sponsor_id, &own);
 		is_locked = own > 0;
 	}
 	if (err == OK && is_locked)
-		err = user_store_lock_quota(conn, r->user_id, &own);
+		err = user_store_lock_quota(conn, r->sponsor_id, &own);
 	if (err == OK)
 		*max = own == USER_STORE_NO_QUOTA ? fallback : own;
 	return err;
@@ -86,7 +86,7 @@ enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool mus
 	int64_t now_us = request_now_us(r);
 	enum err err = read_max(r, conn, must_lock, &max);
 	if (err == OK && max > 0)
-		err = count_uses(conn, r->user_id, now_us - WINDOW_S * CLOCK_US_PER_S, &used,
+		err = count_uses(conn, r->sponsor_id, now_us - WINDOW_S * CLOCK_US_PER_S, &used,
 		                 &oldest_us);
 	if (err != OK)
 		return err;
@@ -105,7 +105,7 @@ enum err link_quota_use(const struct request *r, struct pg_conn *conn, struct li
 	if (quota->rule.max == 0 || links == 0)
 		return OK;
 	quota->state.left -= links;
-	return add_use(conn, r->user_id, request_now_us(r), links);
+	return add_use(conn, r->sponsor_id, request_now_us(r), links);
 }
 
 static void set_number(struct json *object, const char *name, bool is_limited, int64_t number)

@@ -318,7 +318,8 @@ void link_request_clear(struct link_request *request)
 	request->removed_tags = NULL;
 }
 
-struct link_write_new link_request_new_link(const struct link_request *request, int64_t owner_id)
+struct link_write_new link_request_new_link(const struct link_request *request,
+                                            int64_t workspace_id)
 {
 	bool has_status = request->members & LINK_REQUEST_REDIRECT_STATUS;
 	return (struct link_write_new){
@@ -332,7 +333,7 @@ struct link_write_new link_request_new_link(const struct link_request *request, 
 		.redirect_status = has_status ? request->redirect_status : DEFAULT_REDIRECT_STATUS,
 		.starts_at_us = request->starts_at_us,
 		.expires_at_us = request->expires_at_us,
-		.owner_id = owner_id,
+		.workspace_id = workspace_id,
 	};
 }
 

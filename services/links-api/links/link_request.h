@@ -83,7 +83,8 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 void link_request_clear(struct link_request *request);
 
 /* The input of link_write_create. slug NULL = a random one. Borrows from request. */
-struct link_write_new link_request_new_link(const struct link_request *request, int64_t owner_id);
+struct link_write_new link_request_new_link(const struct link_request *request,
+                                            int64_t workspace_id);
 
 /* --- what a request says about a tag: its name in the path, and the body {name?, color?} --- */
 

@@ -8,13 +8,13 @@
 
 /* True for a link that can be reused for the requested URL. */
 #define FITS                                                                                       \
-	"owner_id = $1 AND state = 'ACTIVE' AND original_url = wanted_url "                        \
+	"workspace_id = $1 AND state = 'ACTIVE' AND original_url = wanted_url "                    \
 	"AND (expires_at IS NULL OR expires_at > clock_timestamp()) "                              \
 	"AND (starts_at IS NULL OR starts_at <= clock_timestamp()) "
 
 /*
  * MATERIALIZED makes PostgreSQL use the index on destinations or the one on slugs. Otherwise it
- * would scan all links of the owner in the order of created_at.
+ * would scan all links of the workspace in the order of created_at.
  */
 static const char find_sql[] =
 	"SELECT " LINK_ROW_COLUMNS ", place "
@@ -41,18 +41,18 @@ static enum err read_rows(const struct pg_result *rows, struct link_reuse_store_
 	return OK;
 }
 
-static enum err find(struct pg_conn *conn, int64_t owner_id, struct sql_column *urls,
+static enum err find(struct pg_conn *conn, int64_t workspace_id, struct sql_column *urls,
                      struct sql_column *slugs, struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, owner_id);
+	pg_params_int(&params, workspace_id);
 	enum err err = sql_column_param(urls, &params);
 	if (err == OK)
 		err = sql_column_param(slugs, &params);
 	return err == OK ? pg_conn_query(conn, find_sql, &params, rows) : err;
 }
 
-enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id,
+enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id,
                                struct link_reuse_store_lookup *lookups, size_t count)
 {
 	struct pg_result *rows = NULL;
@@ -66,7 +66,7 @@ enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id,
 		sql_column_add_text(&urls, lookups[i].original_url);
 		sql_column_add_text(&slugs, lookups[i].slug ? lookups[i].slug : "");
 	}
-	enum err err = find(conn, owner_id, &urls, &slugs, &rows);
+	enum err err = find(conn, workspace_id, &urls, &slugs, &rows);
 	if (err == OK)
 		err = read_rows(rows, lookups, count);
 	sql_column_clear(&urls);
@@ -75,7 +75,7 @@ enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id,
 	return err;
 }
 
-enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t owner_id,
+enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_id,
                                        const char *const *slugs, size_t count, int64_t *ids)
 {
 	struct pg_params params = { 0 };
@@ -87,13 +87,13 @@ enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t owner_id,
 	for (size_t i = 0; i < count; i++)
 		sql_column_add_text(&column, slugs[i]);
 	enum err err = sql_column_param(&column, &params);
-	pg_params_int(&params, owner_id);
+	pg_params_int(&params, workspace_id);
 	if (err == OK)
 		err = pg_conn_query(conn,
 		                    "SELECT id FROM unnest($1::text[]) WITH ORDINALITY AS used "
 		                    "(slug, place) LEFT JOIN links ON links.slug_key IN "
 		                    "(lower(used.slug COLLATE \"C\"), '=' || used.slug) "
-		                    "AND owner_id = $2 AND state = 'DELETED' ORDER BY place",
+		                    "AND workspace_id = $2 AND state = 'DELETED' ORDER BY place",
 		                    &params, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_INTERNAL;

@@ -26,18 +26,18 @@ struct link_reuse_store_lookup {
 };
 
 /*
- * Finds for each lookup the owner's newest link to the destination that is ACTIVE now; a SCHEDULED
+ * Finds for each lookup the workspace's newest link to the destination that is ACTIVE now; a SCHEDULED
  * link is not. Pass at most one lookup without a slug per destination: each
  * reads all links to it. ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
  */
-enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id,
+enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id,
                                struct link_reuse_store_lookup *lookups, size_t count) MUST_CHECK;
 
 /*
- * For slugs that are used: ids[i] is the owner's DELETED link with slugs[i], which a restore brings
+ * For slugs that are used: ids[i] is the workspace's DELETED link with slugs[i], which a restore brings
  * back; 0: there is none. ids has room for count. ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
  */
-enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t owner_id,
+enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_id,
                                        const char *const *slugs, size_t count,
                                        int64_t *ids) MUST_CHECK;
 

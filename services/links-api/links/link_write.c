@@ -118,8 +118,8 @@ static enum err insert_rows(struct pg_conn *conn, struct input *input,
 	enum err err = input_params(input, ORIGINAL_URL, SLUG_CHOSEN, &params);
 	if (err != OK)
 		return err;
-	if (first->owner_id)
-		pg_params_int(&params, first->owner_id);
+	if (first->workspace_id)
+		pg_params_int(&params, first->workspace_id);
 	else
 		pg_params_null(&params);
 	pg_params_bytes(&params, first->claim_token_hash, DIGEST_SIZE);
@@ -127,7 +127,7 @@ static enum err insert_rows(struct pg_conn *conn, struct input *input,
 	return pg_conn_query(
 		conn,
 		"INSERT INTO links (original_url, shown_url, expired_url, title, tags, redirect_status, expires_at, "
-		"starts_at, slug, slug_chosen, slug_exact, link_type, owner_id, claim_token_hash, created_at, updated_at) "
+		"starts_at, slug, slug_chosen, slug_exact, link_type, workspace_id, claim_token_hash, created_at, updated_at) "
 		"SELECT original_url, shown_url, NULLIF(expired_url, ''), title, " LINK_ROW_TAGS_FROM_TEXT(
 			"tags") ", redirect_status, NULLIF(expires_at, 'epoch'), NULLIF(starts_at, 'epoch'), "
 				"slug, slug_chosen = 1, $13, CASE WHEN $11::bigint IS NULL THEN 'TEMPORARY' ELSE 'PERMANENT' END, "
@@ -157,7 +157,7 @@ static enum err insert(struct pg_conn *conn, const struct link_write_new *new_li
 		err = add_row(&input, &new_links[i]);
 	if (err == OK)
 		err = insert_rows(conn, &input, &new_links[0], rows);
-	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_owner_id_fkey") == 0)
+	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_workspace_id_fkey") == 0)
 		err = ERR_NOT_FOUND;
 	input_clear(&input);
 	return err;

@@ -34,21 +34,21 @@ struct link_write_new {
 	int64_t starts_at_us;
 	int64_t expires_at_us;
 	/* 0: a TEMPORARY link. */
-	int64_t owner_id;
+	int64_t workspace_id;
 	/* SHA-256, for TEMPORARY links; NULL = none. */
 	const uint8_t *claim_token_hash;
 };
 
 /*
- * Creates links of one owner. It locks slugs in a fixed order, so that concurrent callers never
+ * Creates links of one workspace. It locks slugs in a fixed order, so that concurrent callers never
  * deadlock; lists show the links in the order given. is_created[i] is true if new_links[i] was
  * created, as *links[i]. If not, its slug is taken or was used before, perhaps in another case.
- * new_links must have distinct keys (slug.h), and the owner, the claim token and is_slug_exact of the
+ * new_links must have distinct keys (slug.h), and the workspace, the claim token and is_slug_exact of the
  * first one.
  *   ERR_LIMIT      more than LINK_WRITE_MAX links
  *   ERR_CONFLICT   a link with one of the slugs was purged just now, or two transactions
  *                  deadlocked: roll back and try again
- *   ERR_NOT_FOUND  the owner does not exist
+ *   ERR_NOT_FOUND  the workspace does not exist
  *   ERR_INVALID    a constraint or a tag (empty, U+001F) rejects one of the links
  */
 enum err link_write_create(struct pg_conn *conn, const struct link_write_new *new_links,

@@ -59,7 +59,7 @@ static enum err read_details(const struct request *r, struct pg_conn *conn, stru
 	enum err err = statistics_store_get_bulk(conn, ids, page->list.count, page->statistics);
 	if (err == OK)
 		err = link_check_store_get_bulk(conn, ids, page->list.count, page->checks);
-	return err == OK ? link_notes_store_get_bulk(conn, r->user_id, ids, page->list.count,
+	return err == OK ? link_notes_store_get_bulk(conn, r->workspace_id, ids, page->list.count,
 	                                             page->notes)
 	                 : err;
 }
@@ -131,10 +131,10 @@ static enum http_progress answer_query(struct request *r, struct page *page)
 {
 	struct http_problem_fields wrong = { 0 };
 	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_LIST,
-	                          r->user_id, &page->params, &wrong) != OK)
+	                          r->workspace_id, &page->params, &wrong) != OK)
 		return response_invalid_fields(r, &wrong);
-	if (!request_may_access_links_of(r, page->params.owner_id))
-		return response_other_owner(r);
+	if (!request_may_access_links_of(r, page->params.workspace_id))
+		return response_other_workspace(r);
 	search_slug_of_short_link(r->api->base, &page->params);
 	page_make_room(page);
 	enum err err = read_page(r, page);
@@ -242,7 +242,7 @@ static enum err audit_change(const struct request *r, struct pg_conn *conn,
 		if (update->changes[i] == change)
 			link_audit_bulk_include(&links, update->links[i].entry.id);
 	}
-	return link_audit_add_bulk(r, conn, change, update->params.owner_id, &links);
+	return link_audit_add_bulk(r, conn, change, update->params.workspace_id, &links);
 }
 
 static enum err audit(const struct request *r, struct pg_conn *conn,
@@ -323,10 +323,11 @@ static enum http_progress run_update(struct bulk_update *update, struct http_pro
 {
 	struct request *r = update->request;
 	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_CHANGE,
-	                          r->user_id, &update->params, wrong) != OK)
+	                          r->workspace_id, &update->params, wrong) != OK)
 		return response_invalid_fields(r, wrong);
-	return request_may_access_links_of(r, update->params.owner_id) ? change(r, update)
-	                                                               : response_other_owner(r);
+	return request_may_access_links_of(r, update->params.workspace_id)
+	               ? change(r, update)
+	               : response_other_workspace(r);
 }
 
 enum http_progress link_list_handlers_patch(void *ctx, struct http_exchange *x)

@@ -20,7 +20,7 @@
 
 #define DIGITS_MAX 19
 /* 18 digits, the maximum in docs/api/openapi.yaml. */
-#define OWNER_MAX INT64_C(999999999999999999)
+#define WORKSPACE_MAX INT64_C(999999999999999999)
 /* The end of the year 9999. */
 #define TIME_MAX_US INT64_C(253402300799999999)
 
@@ -135,13 +135,13 @@ static void read_filter(struct reading *reading)
 		WRONG(reading, "filter", "%s", reason);
 }
 
-static void read_owner(struct reading *reading)
+static void read_workspace(struct reading *reading)
 {
-	reading->out->has_owner = true;
+	reading->out->has_workspace = true;
 	if (strcmp(reading->value, "all") == 0)
-		reading->out->owner_id = LINK_STORE_ANY_OWNER;
-	else if (number_parse(reading->value, 1, OWNER_MAX, &reading->out->owner_id) != OK)
-		WRONG(reading, "id", "must be a user id or all");
+		reading->out->workspace_id = LINK_STORE_ANY_WORKSPACE;
+	else if (number_parse(reading->value, 1, WORKSPACE_MAX, &reading->out->workspace_id) != OK)
+		WRONG(reading, "id", "must be the id of a workspace, or all");
 }
 
 static_assert(QUERY_PARAMS_VALUE_SIZE > NQL_BYTES_MAX, "a filter fits");
@@ -163,7 +163,7 @@ static const struct parameter {
 	{ "tag", LIST, read_tag },
 	{ "state", LIST, read_state },
 	{ "filter", LIST | CHANGE, read_filter },
-	{ "owner", LIST | CHANGE, read_owner },
+	{ "workspace", LIST | CHANGE, read_workspace },
 };
 #define PARAMETER_COUNT ARRAY_SIZE(parameters)
 
@@ -189,7 +189,7 @@ static void format_query_key(struct link_list_params *out, const char *filter)
 	/* No value contains U+001F: member_is_line and NQL reject it. */
 	snprintf(out->query_key, sizeof(out->query_key),
 	         "%s\x1f%d\x1f%" PRId64 "\x1f%d\x1f%s\x1f%s\x1f%s", sorts[out->sort],
-	         out->is_ascending, out->owner_id, (int)out->state, out->tag, out->q, filter);
+	         out->is_ascending, out->workspace_id, (int)out->state, out->tag, out->q, filter);
 }
 
 /* A client can forge a cursor with a valid checksum; PostgreSQL must accept its values. */
@@ -228,7 +228,7 @@ enum err link_list_params_read(const char *query, enum link_list_params_kind kin
 	reading->value = reading->pair.value;
 	*out = (struct link_list_params){ .page = 1,
 		                          .limit = LINK_LIST_PARAMS_LIMIT_DEFAULT,
-		                          .owner_id = caller_id };
+		                          .workspace_id = caller_id };
 	while (query_params_next(&query, &reading->pair))
 		read_pair(reading, 1u << kind, seen);
 	format_query_key(out, reading->filter);

@@ -30,7 +30,7 @@ enum link_list_params_sort {
 /*
  * A position in a list, which clients get as opaque text and send back for the next page. The text
  * holds the sort key and id of the last link, and a checksum over them and the query. It is
- * therefore invalid with another order, filter or owner. It is not signed: a forged cursor only
+ * therefore invalid with another order, filter or workspace. It is not signed: a forged cursor only
  * returns links that the same client could get with a filter.
  */
 struct link_list_params_cursor {
@@ -48,10 +48,10 @@ struct link_list_params {
 	struct link_list_params_cursor after;
 	enum link_list_params_sort sort;
 	bool is_ascending;
-	/* owner= is present. */
-	bool has_owner;
-	/* The caller by default; LINK_STORE_ANY_OWNER = all users. */
-	int64_t owner_id;
+	/* workspace= is present. */
+	bool has_workspace;
+	/* The caller by default; LINK_STORE_ANY_WORKSPACE = all users. */
+	int64_t workspace_id;
 	/* "" = no search. */
 	char q[LINK_LIST_PARAMS_Q_SIZE];
 	/*
@@ -70,13 +70,13 @@ struct link_list_params {
 };
 
 enum link_list_params_kind {
-	LINK_LIST_PARAMS_LIST,   /* page or cursor, limit, sort, order, q, tag, state, filter, owner
+	LINK_LIST_PARAMS_LIST, /* page or cursor, limit, sort, order, q, tag, state, filter, workspace
 	                          */
-	LINK_LIST_PARAMS_CHANGE, /* filter (required) and owner */
+	LINK_LIST_PARAMS_CHANGE, /* filter (required) and workspace */
 };
 
 /*
- * caller_id: the owner unless owner= is present. ERR_INVALID: wrong lists each unknown, duplicate
+ * caller_id: the workspace unless workspace= is present. ERR_INVALID: wrong lists each unknown, duplicate
  * or invalid parameter, as "/page".
  */
 enum err link_list_params_read(const char *query, enum link_list_params_kind kind,

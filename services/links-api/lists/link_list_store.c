@@ -20,7 +20,7 @@
 /* Columns after those of the link: the sort key, and the count of write_collect. */
 #define KEY_COLUMN LINK_ROW_COLUMN_COUNT
 #define COUNT_COLUMN (KEY_COLUMN + 1)
-/* With more rows than this in link_counts, an owner's rows are merged into one. */
+/* With more rows than this in link_counts, a workspace's rows are merged into one. */
 #define COUNT_ROWS_MAX 64
 /* Sorting more matches by visits takes longer than a scan in that order. */
 #define RANKED_MAX 2000
@@ -91,18 +91,18 @@ static void write_search(struct statement *sql, const struct link_list_params *q
 }
 
 /*
- * column: the owner column of the table whose index the statement should use. NULL lets PostgreSQL
+ * column: the workspace column of the table whose index the statement should use. NULL lets PostgreSQL
  * choose: it gets a condition on both tables.
  */
-static void write_owner(struct statement *sql, const struct link_list_params *query,
-                        bool with_ranking, const char *column)
+static void write_workspace(struct statement *sql, const struct link_list_params *query,
+                            bool with_ranking, const char *column)
 {
-	if (query->owner_id == LINK_STORE_ANY_OWNER)
+	if (query->workspace_id == LINK_STORE_ANY_WORKSPACE)
 		return;
-	pg_params_int(&sql->params, query->owner_id);
-	WRITE(sql, " AND %s = $%d", column ? column : "owner_id", sql->params.count);
+	pg_params_int(&sql->params, query->workspace_id);
+	WRITE(sql, " AND %s = $%d", column ? column : "workspace_id", sql->params.count);
 	if (!column && with_ranking)
-		WRITE(sql, " AND link_owner = $%d", sql->params.count);
+		WRITE(sql, " AND link_workspace = $%d", sql->params.count);
 }
 
 static void write_conditions(struct statement *sql, const struct link_list_params *query)
@@ -123,12 +123,12 @@ static void write_conditions(struct statement *sql, const struct link_list_param
 #define FROM_LINKS(with_ranking)                                                                   \
 	((with_ranking) ? " FROM links JOIN link_ranking ON link_id = id" : " FROM links")
 
-/* FROM and WHERE. owner_column: as column of write_owner. */
+/* FROM and WHERE. workspace_column: as column of write_workspace. */
 static void write_links(struct statement *sql, const struct link_list_params *query,
-                        bool with_ranking, const char *owner_column)
+                        bool with_ranking, const char *workspace_column)
 {
 	WRITE(sql, "%s WHERE true", FROM_LINKS(with_ranking));
-	write_owner(sql, query, with_ranking, owner_column);
+	write_workspace(sql, query, with_ranking, workspace_column);
 	write_conditions(sql, query);
 }
 
@@ -144,10 +144,10 @@ struct order {
 static const struct order *order_of(const struct link_list_params *query)
 {
 	static const struct order orders[] = {
-		[LINK_LIST_PARAMS_CREATED_AT] = { "created_at", "id", "owner_id", false, true },
-		[LINK_LIST_PARAMS_HUMANS] = { "visits", "link_id", "link_owner", true, false },
-		[LINK_LIST_PARAMS_LAST_VISITED_AT] = { "visited_at", "link_id", "link_owner", true,
-		                                       true },
+		[LINK_LIST_PARAMS_CREATED_AT] = { "created_at", "id", "workspace_id", false, true },
+		[LINK_LIST_PARAMS_HUMANS] = { "visits", "link_id", "link_workspace", true, false },
+		[LINK_LIST_PARAMS_LAST_VISITED_AT] = { "visited_at", "link_id", "link_workspace",
+		                                       true, true },
 	};
 	return &orders[query->sort];
 }
@@ -315,38 +315,38 @@ static enum err collect(struct pg_conn *conn, const struct link_list_params *que
 /* --- lists without a search --- */
 
 /*
- * Merges the owner's rows into one. Rows that another session is merging are left to it. Best effort:
- * the next count of the owner tries again.
+ * Merges the workspace's rows into one. Rows that another session is merging are left to it. Best effort:
+ * the next count of the workspace tries again.
  */
-static void merge_counts(struct pg_conn *conn, int64_t owner_id)
+static void merge_counts(struct pg_conn *conn, int64_t workspace_id)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, owner_id);
+	pg_params_int(&params, workspace_id);
 	enum err err = pg_conn_query(
 		conn,
-		"WITH taken AS (SELECT id FROM link_counts WHERE owner_id = $1 LIMIT 20000 "
+		"WITH taken AS (SELECT id FROM link_counts WHERE workspace_id = $1 LIMIT 20000 "
 		"FOR UPDATE SKIP LOCKED), "
 		"gone AS (DELETE FROM link_counts WHERE id = ANY (ARRAY(SELECT id FROM taken)) "
 		"RETURNING links) "
-		"INSERT INTO link_counts (owner_id, links) SELECT $1, sum(links) FROM gone HAVING count(*) > 0",
+		"INSERT INTO link_counts (workspace_id, links) SELECT $1, sum(links) FROM gone HAVING count(*) > 0",
 		&params, NULL);
 	(void)err;
 }
 
-/* Rows with the owner -1, which is LINK_STORE_ANY_OWNER, count the links of all users. */
-enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *total)
+/* Rows of workspace -1, which is LINK_STORE_ANY_WORKSPACE, count the links of all. */
+enum err link_list_store_count(struct pg_conn *conn, int64_t workspace_id, int64_t *total)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	pg_params_int(&params, owner_id);
+	pg_params_int(&params, workspace_id);
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT coalesce(sum(links), 0)::bigint, count(*) FROM link_counts WHERE owner_id = $1",
+		"SELECT coalesce(sum(links), 0)::bigint, count(*) FROM link_counts WHERE workspace_id = $1",
 		&params, &rows);
 	if (err == OK)
 		*total = pg_result_int(rows, 0, 0);
 	if (err == OK && pg_result_int(rows, 0, 1) > COUNT_ROWS_MAX)
-		merge_counts(conn, owner_id);
+		merge_counts(conn, workspace_id);
 	pg_result_free(rows);
 	return err;
 }
@@ -354,7 +354,7 @@ enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *
 static enum err read_all(struct pg_conn *conn, const struct link_list_params *query,
                          struct link *links, struct link_list *out)
 {
-	enum err err = link_list_store_count(conn, query->owner_id, &out->total);
+	enum err err = link_list_store_count(conn, query->workspace_id, &out->total);
 	return err == OK ? scan(conn, query, links, out) : err;
 }
 
@@ -418,7 +418,7 @@ static enum err read_search(struct pg_conn *conn, const struct link_list_params 
 	int64_t all = 0, own;
 	enum err err = choose_word(conn, query, &search, &all);
 	if (err == OK)
-		err = link_list_store_count(conn, query->owner_id, &own);
+		err = link_list_store_count(conn, query->workspace_id, &own);
 	if (err != OK)
 		return err;
 	if (query->state == LINK_STATE_DELETED) /* link_counts does not count deleted links */

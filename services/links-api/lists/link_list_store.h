@@ -1,6 +1,6 @@
 /*
  * One thread at a time per connection. Lists of links in PostgreSQL: the tables links, link_counts
- * (the number of links of each owner) and link_ranking (the order by visits, some seconds behind
+ * (the number of links of each workspace) and link_ranking (the order by visits, some seconds behind
  * the counts; docs/decisions/0028-link-lists-and-search.md). Errors of pg_conn_query pass through.
  * ERR_LIMIT: the query exceeds the statement timeout.
  */
@@ -38,10 +38,11 @@ enum err link_list_store_read(struct pg_conn *conn, const struct link_list_param
                               struct link *links, struct link_list *out) MUST_CHECK;
 
 /*
- * The number of links that are not DELETED, from link_counts. owner_id: also LINK_STORE_ANY_OWNER,
+ * The number of links that are not DELETED, from link_counts. workspace_id: also LINK_STORE_ANY_WORKSPACE,
  * for the links of all users.
  */
-enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *total) MUST_CHECK;
+enum err link_list_store_count(struct pg_conn *conn, int64_t workspace_id,
+                               int64_t *total) MUST_CHECK;
 
 /*
  * Adds the ids of all matching links to a column (SQL_COLUMN_INT8), in any order. ERR_LIMIT: more

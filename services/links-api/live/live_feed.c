@@ -27,7 +27,8 @@ struct live_stream {
 	struct live_feed *feed;
 	struct live_stream *previous, *next;
 	struct http_exchange *exchange;
-	int64_t owner_id;
+	/* Who reads it, and whose visits. */
+	int64_t user_id, workspace_id;
 	/* Steady. */
 	int64_t began_us, ends_us, heartbeat_us;
 	/* The number of the next visit to look at. */
@@ -36,7 +37,7 @@ struct live_stream {
 	/* Of the feed that cursor belongs to; 0 = not placed yet. */
 	uint64_t generation;
 	bool has_begun;
-	/* Visits of owner_id at or after cursor. */
+	/* Visits of workspace_id at or after cursor. */
 	bool has_news;
 	/* The connection is suspended, or about to be. */
 	bool is_waiting;
@@ -95,10 +96,10 @@ static void add_visit(struct live_feed *feed, const struct kafka_message *m)
 	if (m->partition >= LIVE_VISITS_PARTITIONS_MAX)
 		return;
 	advance(feed, m->partition, m->offset, m->offset + 1);
-	int64_t owner_id =
+	int64_t workspace_id =
 		live_visits_add(feed->visits, m->partition, m->offset, m->value, m->value_len);
-	for (struct live_stream *s = feed->streams; owner_id && s; s = s->next)
-		s->has_news = s->has_news || s->owner_id == owner_id;
+	for (struct live_stream *s = feed->streams; workspace_id && s; s = s->next)
+		s->has_news = s->has_news || s->workspace_id == workspace_id;
 }
 
 /* True if the client has seen records that this instance has not read. */
@@ -181,7 +182,7 @@ static void add_news(struct live_stream *s, struct strbuf *out)
 		if (is_seen(s, visit))
 			continue;
 		s->position.next[visit->partition] = visit->offset + 1;
-		if (visit->owner_id == s->owner_id)
+		if (visit->workspace_id == s->workspace_id)
 			add_visit_event(s, visit, out);
 	}
 	s->has_news = s->cursor < live_visits_end(feed->visits);
@@ -233,12 +234,15 @@ enum http_chunk live_feed_read_stream(void *stream, struct strbuf *out)
 }
 
 enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchange *x,
-                                      int64_t owner_id, const struct live_visits_position *after,
+                                      int64_t user_id, int64_t workspace_id,
+                                      const struct live_visits_position *after,
                                       struct live_stream **out)
 {
 	struct live_stream *s = mem_zero(sizeof(*s));
 	int64_t now_us = clock_steady_us(feed->config.clock);
-	*s = (struct live_stream){ .feed = feed, .exchange = x, .owner_id = owner_id };
+	*s = (struct live_stream){ .feed = feed, .exchange = x };
+	s->user_id = user_id;
+	s->workspace_id = workspace_id;
 	s->began_us = now_us;
 	s->ends_us = now_us + feed->config.stream_us;
 	s->heartbeat_us = now_us + HEARTBEAT_US;
@@ -248,7 +252,7 @@ enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchan
 	size_t of_account = 0;
 	pthread_mutex_lock(&feed->lock);
 	for (const struct live_stream *other = feed->streams; other; other = other->next)
-		of_account += other->owner_id == owner_id;
+		of_account += other->user_id == user_id;
 	enum live_feed_refusal refusal = LIVE_FEED_OPENED;
 	if (of_account >= feed->config.streams_per_account)
 		refusal = LIVE_FEED_ACCOUNT_FULL;

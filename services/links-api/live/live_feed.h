@@ -52,12 +52,13 @@ enum live_feed_refusal {
 };
 
 /*
- * Opens a stream of the visits of owner_id's links. after: what the client has seen; NULL =
+ * Opens a stream for a person of the visits of a workspace's links. after: what the client has seen; NULL =
  * nothing. Pass live_feed_read_stream and *out to http_exchange_set_push_reader, and close it when
  * x ends.
  */
 enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchange *x,
-                                      int64_t owner_id, const struct live_visits_position *after,
+                                      int64_t user_id, int64_t workspace_id,
+                                      const struct live_visits_position *after,
                                       struct live_stream **out);
 void live_feed_close(void *stream);
 

@@ -54,6 +54,7 @@ enum http_progress live_handlers_get(void *ctx, struct http_exchange *x)
 	}
 	struct live_stream *stream = NULL;
 	enum live_feed_refusal refusal =
-		live_feed_open(r->api->live, x, r->user_id, has_position ? &after : NULL, &stream);
+		live_feed_open(r->api->live, x, r->user_id, r->workspace_id,
+	                       has_position ? &after : NULL, &stream);
 	return refusal == LIVE_FEED_OPENED ? send_stream(r, stream) : send_full(r, refusal);
 }

@@ -63,19 +63,20 @@ int64_t live_visits_add(struct live_visits *visits, int32_t partition, int64_t o
 	bool is_valid = event && partition >= 0 && partition < LIVE_VISITS_PARTITIONS_MAX &&
 	                len <= VISIT_EVENT_BYTES_MAX &&
 	                visit_event_decode(event, len, &decoded) == OK;
-	if (!is_valid || decoded.owner_id <= 0)
+	if (!is_valid || decoded.workspace_id <= 0)
 		return 0;
 	struct live_visit *visit = mem_zero(sizeof(*visit) + len);
-	*visit = (struct live_visit){
-		.owner_id = decoded.owner_id, .partition = partition, .offset = offset, .len = len
-	};
+	*visit = (struct live_visit){ .workspace_id = decoded.workspace_id,
+		                      .partition = partition,
+		                      .offset = offset,
+		                      .len = len };
 	memcpy(visit->event, event, len);
 	while (visits->end - visits->first >= LIVE_VISITS_MAX ||
 	       (visits->end > visits->first && visits->bytes > LIVE_VISITS_BYTES_MAX))
 		drop_first(visits);
 	visits->ring[visits->end++ % LIVE_VISITS_MAX] = visit;
 	visits->bytes += size_of(visit);
-	return visit->owner_id;
+	return visit->workspace_id;
 }
 
 uint64_t live_visits_first(const struct live_visits *visits)

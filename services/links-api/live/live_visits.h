@@ -16,7 +16,7 @@
 #define LIVE_VISITS_BYTES_MAX ((size_t)16 << 20)
 
 struct live_visit {
-	int64_t owner_id;
+	int64_t workspace_id;
 	int32_t partition;
 	int64_t offset;
 	/* Made when it is first sent; NULL = not yet. */
@@ -34,7 +34,7 @@ void live_visits_free(struct live_visits *visits);
 void live_visits_clear(struct live_visits *visits);
 
 /*
- * Adds a VisitEvent, and drops the oldest visits beyond the limits. Returns its owner. 0: it has
+ * Adds a VisitEvent, and drops the oldest visits beyond the limits. Returns its workspace. 0: it has
  * none, or is malformed; it was not added.
  */
 int64_t live_visits_add(struct live_visits *visits, int32_t partition, int64_t offset,

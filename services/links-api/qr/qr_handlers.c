@@ -64,7 +64,7 @@ static enum err find_link(const struct request *r, struct link *link)
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return err;
-	err = link_store_get(conn, request_path_id(r), request_owner(r), link);
+	err = link_store_get(conn, request_path_id(r), request_workspaces(r), link);
 	pg_pool_release(r->api->pg, conn);
 	return err;
 }

@@ -42,7 +42,7 @@ struct statistics_query {
 	 * What was counted for the account, whatever has become of the links since; 0 = none of
 	 * them. statistics_top: its links that are not deleted.
 	 */
-	int64_t account_id;
+	int64_t workspace_id;
 	/* from_us < to_us. */
 	struct statistics_span requested;
 	/*
@@ -100,7 +100,7 @@ struct statistics_top {
 };
 
 /*
- * The most visited of link_ids, or of the links of account_id, at most limit (up to
+ * The most visited of link_ids, or of the links of workspace_id, at most limit (up to
  * STATISTICS_TOP_MAX); links must have room for them. Deleted links, and links without visits
  * of the filter's traffic, are not listed. Ties are ordered by ID.
  */

@@ -62,7 +62,7 @@ static void write_top(struct visit_sql *sql, const struct visit_sql_statement *s
 	const struct statistics_query *query = statement->query;
 	const char *rank = visit_sql_rank(query->filter->traffic);
 	int links = query->link_ids ? visit_sql_column(sql, query->link_ids)
-	                            : visit_sql_int(sql, query->account_id);
+	                            : visit_sql_int(sql, query->workspace_id);
 	int from = visit_sql_time(sql, query->counted.from_us);
 	visit_sql_add(
 		sql,
@@ -70,7 +70,7 @@ static void write_top(struct visit_sql *sql, const struct visit_sql_statement *s
 		"WHERE %s$%d%s AND state <> 'DELETED' AND last_visited_at >= $%d::timestamptz) "
 		"SELECT links.id, links.slug, links.title, humans, bots, uniques FROM "
 		"(SELECT link_id, " VISIT_SQL_SUMS " FROM (",
-		query->link_ids ? "id = ANY ((SELECT " : "owner_id = ", links,
+		query->link_ids ? "id = ANY ((SELECT " : "workspace_id = ", links,
 		query->link_ids ? "::bigint[])::bigint[])" : "::bigint", from);
 	add_everything(sql, statement);
 	int limit = visit_sql_int(sql, (int64_t)top->limit);

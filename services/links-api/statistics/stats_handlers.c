@@ -455,7 +455,8 @@ struct platform {
 
 static enum err load_platform(struct pg_conn *conn, struct platform *platform)
 {
-	enum err err = link_list_store_count(conn, LINK_STORE_ANY_OWNER, &platform->total_links);
+	enum err err =
+		link_list_store_count(conn, LINK_STORE_ANY_WORKSPACE, &platform->total_links);
 	if (err == OK)
 		err = statistics_store_as_of(conn, &platform->as_of_us);
 	return err == OK ? statistics_store_get(conn, STATISTICS_STORE_PLATFORM,

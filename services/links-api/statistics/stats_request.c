@@ -284,8 +284,8 @@ enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *co
 {
 	struct link link;
 	stats->question.link_id = request_path_id(stats->request);
-	enum err err =
-		link_store_get(conn, stats->question.link_id, request_owner(stats->request), &link);
+	enum err err = link_store_get(conn, stats->question.link_id,
+	                              request_workspaces(stats->request), &link);
 	stats->is_link_deleted = err == OK && link.entry.state == LINK_STATE_DELETED;
 	if (stats->is_link_deleted)
 		err = ERR_NOT_FOUND;
@@ -299,16 +299,16 @@ static void init_link_ids(struct stats_request *stats)
 	stats->question.link_ids = &stats->link_ids;
 }
 
-static enum err find_links_of(struct stats_request *stats, struct pg_conn *conn, int64_t owner_id,
-                              const char tag[static LINK_TAG_SIZE])
+static enum err find_links_of(struct stats_request *stats, struct pg_conn *conn,
+                              int64_t workspace_id, const char tag[static LINK_TAG_SIZE])
 {
 	const struct stats_request_params *params = &stats->params;
 	if (tag[0] == '\0' && !params->has_links_filter) {
-		stats->question.account_id = owner_id;
-		return link_list_store_count(conn, owner_id, &stats->link_count);
+		stats->question.workspace_id = workspace_id;
+		return link_list_store_count(conn, workspace_id, &stats->link_count);
 	}
 	struct link_list_params *links = mem_zero(sizeof(*links));
-	links->owner_id = owner_id;
+	links->workspace_id = workspace_id;
 	memcpy(links->tag, tag, sizeof(links->tag));
 	links->has_filter = params->has_links_filter;
 	links->filter = params->links_filter;
@@ -322,7 +322,7 @@ static enum err find_links_of(struct stats_request *stats, struct pg_conn *conn,
 
 enum err stats_request_find_links(struct stats_request *stats, struct pg_conn *conn)
 {
-	return find_links_of(stats, conn, stats->request->user_id, stats->params.tag);
+	return find_links_of(stats, conn, stats->request->workspace_id, stats->params.tag);
 }
 
 /* Authentication has found the share's link: it is not deleted. */
@@ -330,7 +330,7 @@ enum err stats_request_find_shared_links(struct stats_request *stats, struct pg_
 {
 	const struct share *share = stats->request->share;
 	if (share->link_id == 0)
-		return find_links_of(stats, conn, share->owner_id, share->tag);
+		return find_links_of(stats, conn, share->workspace_id, share->tag);
 	init_link_ids(stats);
 	sql_column_add_int(&stats->link_ids, share->link_id);
 	stats->link_count = 1;

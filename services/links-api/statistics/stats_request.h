@@ -144,7 +144,7 @@ enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *co
  */
 enum err stats_request_find_links(struct stats_request *stats, struct pg_conn *conn) MUST_CHECK;
 
-/* The same for the link of the request's share, or for the links of its owner that have its tag. */
+/* The same for the link of the request's share, or for the links of its workspace that have its tag. */
 enum err stats_request_find_shared_links(struct stats_request *stats,
                                          struct pg_conn *conn) MUST_CHECK;
 

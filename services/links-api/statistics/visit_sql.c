@@ -154,10 +154,10 @@ static const struct visit_sql_scope some_links =
 const struct visit_sql_scope visit_sql_owned_links =
 	OF_LINKS("link_id = ANY (ARRAY(SELECT id FROM owned))");
 static const struct visit_sql_scope account = {
-	.days = BY_DAY("rollup_account_day", "account_id = $1::bigint"),
-	.hours = BY_HOUR("rollup_account_hour", "account_id = $1::bigint"),
-	.deltas = BY_HOUR("rollup_delta", "owner_id = $1::bigint"),
-	.visits = "owner_id = $1::bigint AND owner_id <> 0", /* as its index */
+	.days = BY_DAY("rollup_workspace_day", "workspace_id = $1::bigint"),
+	.hours = BY_HOUR("rollup_workspace_hour", "workspace_id = $1::bigint"),
+	.deltas = BY_HOUR("rollup_delta", "workspace_id = $1::bigint"),
+	.visits = "workspace_id = $1::bigint AND workspace_id <> 0", /* as its index */
 };
 
 const struct visit_sql_scope *visit_sql_add_scope(struct visit_sql *sql,
@@ -167,8 +167,8 @@ const struct visit_sql_scope *visit_sql_add_scope(struct visit_sql *sql,
 		visit_sql_column(sql, query->link_ids);
 		return &some_links;
 	}
-	visit_sql_int(sql, query->account_id != 0 ? query->account_id : query->link_id);
-	return query->account_id != 0 ? &account : &one_link;
+	visit_sql_int(sql, query->workspace_id != 0 ? query->workspace_id : query->link_id);
+	return query->workspace_id != 0 ? &account : &one_link;
 }
 
 struct statistics_pieces visit_sql_pieces(const struct visit_sql_statement *statement)

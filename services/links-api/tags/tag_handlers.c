@@ -10,7 +10,7 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/authentication.h"
-#include "services/links-api/identity/user_store.h"
+#include "services/links-api/identity/membership.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
@@ -18,7 +18,7 @@
 #include "services/links-api/links/link_request.h"
 #include "services/links-api/links/link_write.h"
 
-#define PATH_PREFIX "/api/tags/"
+#define PATH_PART "/tags/"
 /* Of a list: those of the most links. */
 #define TAGS_MAX 1000
 /* Of an account. */
@@ -45,20 +45,20 @@ struct tag_list {
 };
 
 /* The tags of the most links, in byte order. */
-static enum err list_tags(struct pg_conn *conn, int64_t owner_id, struct tag_count *tags,
+static enum err list_tags(struct pg_conn *conn, int64_t workspace_id, struct tag_count *tags,
                           size_t *count)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	pg_params_int(&params, owner_id);
+	pg_params_int(&params, workspace_id);
 	pg_params_int(&params, TAGS_MAX);
 	enum err err = pg_conn_query(
 		conn,
 		"SELECT most.*, coalesce(color, '') FROM (SELECT tag COLLATE \"C\" AS name, count(*) AS links, "
 		"coalesce(sum(visit_count), 0)::bigint, coalesce(sum(bot_count), 0)::bigint "
 		"FROM links LEFT JOIN link_statistics ON link_id = id, unnest(tags) AS tag "
-		"WHERE owner_id = $1 AND state <> 'DELETED' GROUP BY 1 ORDER BY links DESC, name LIMIT $2"
-		") AS most LEFT JOIN tag_colors ON owner_id = $1 AND tag = name ORDER BY name",
+		"WHERE workspace_id = $1 AND state <> 'DELETED' GROUP BY 1 ORDER BY links DESC, name LIMIT $2"
+		") AS most LEFT JOIN tag_colors ON workspace_id = $1 AND tag = name ORDER BY name",
 		&params, &rows);
 	*count = err == OK ? pg_result_count(rows) : 0;
 	for (size_t i = 0; i < *count; i++) {
@@ -80,7 +80,7 @@ static enum err load(const struct request *r, struct tag_list *list)
 	if (err == OK)
 		err = statistics_store_as_of(conn, &list->as_of_us);
 	if (err == OK)
-		err = list_tags(conn, r->user_id, list->tags, &list->count);
+		err = list_tags(conn, r->workspace_id, list->tags, &list->count);
 	pg_pool_release(request_pg(r), conn);
 	return err;
 }
@@ -123,28 +123,28 @@ enum http_progress tag_handlers_list(void *ctx, struct http_exchange *x)
 
 /* --- colors: the table tag_colors --- */
 
-static enum err get_color(struct pg_conn *conn, int64_t owner_id, const char *tag,
+static enum err get_color(struct pg_conn *conn, int64_t workspace_id, const char *tag,
                           char color[static TAG_COLOR_SIZE])
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	pg_params_int(&params, owner_id);
+	pg_params_int(&params, workspace_id);
 	pg_params_text(&params, tag);
-	enum err err =
-		pg_conn_query(conn, "SELECT color FROM tag_colors WHERE owner_id = $1 AND tag = $2",
-	                      &params, &rows);
+	enum err err = pg_conn_query(
+		conn, "SELECT color FROM tag_colors WHERE workspace_id = $1 AND tag = $2", &params,
+		&rows);
 	bool has_color = err == OK && pg_result_count(rows) == 1;
 	snprintf(color, TAG_COLOR_SIZE, "%s", has_color ? pg_result_text(rows, 0, 0) : "");
 	pg_result_free(rows);
 	return err;
 }
 
-static enum err delete_color(struct pg_conn *conn, int64_t owner_id, const char *tag)
+static enum err delete_color(struct pg_conn *conn, int64_t workspace_id, const char *tag)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, owner_id);
+	pg_params_int(&params, workspace_id);
 	pg_params_text(&params, tag);
-	return pg_conn_query(conn, "DELETE FROM tag_colors WHERE owner_id = $1 AND tag = $2",
+	return pg_conn_query(conn, "DELETE FROM tag_colors WHERE workspace_id = $1 AND tag = $2",
 	                     &params, NULL);
 }
 
@@ -152,22 +152,22 @@ static enum err delete_color(struct pg_conn *conn, int64_t owner_id, const char 
  * Sets or, if color is "", deletes the color of a tag. ERR_CONFLICT also: the account has COLORS_MAX
  * colors. The account is locked.
  */
-static enum err set_color(struct pg_conn *conn, int64_t owner_id, const char *tag,
+static enum err set_color(struct pg_conn *conn, int64_t workspace_id, const char *tag,
                           const char *color)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	if (!*color)
-		return delete_color(conn, owner_id, tag);
-	pg_params_int(&params, owner_id);
+		return delete_color(conn, workspace_id, tag);
+	pg_params_int(&params, workspace_id);
 	pg_params_text(&params, tag);
 	pg_params_text(&params, color);
 	pg_params_int(&params, COLORS_MAX);
 	enum err err = pg_conn_query(
 		conn,
-		"INSERT INTO tag_colors (owner_id, tag, color) SELECT $1, $2, $3 "
-		"WHERE (SELECT count(*) FROM tag_colors WHERE owner_id = $1 AND tag <> $2) < $4 "
-		"ON CONFLICT (owner_id, tag) DO UPDATE SET color = EXCLUDED.color",
+		"INSERT INTO tag_colors (workspace_id, tag, color) SELECT $1, $2, $3 "
+		"WHERE (SELECT count(*) FROM tag_colors WHERE workspace_id = $1 AND tag <> $2) < $4 "
+		"ON CONFLICT (workspace_id, tag) DO UPDATE SET color = EXCLUDED.color",
 		&params, &rows);
 	if (err == OK && pg_result_changed(rows) == 0)
 		err = ERR_CONFLICT;
@@ -176,17 +176,18 @@ static enum err set_color(struct pg_conn *conn, int64_t owner_id, const char *ta
 }
 
 /* Gives the color of one tag to another that has none, and deletes it from the first. */
-static enum err move_color(struct pg_conn *conn, int64_t owner_id, const char *from, const char *to)
+static enum err move_color(struct pg_conn *conn, int64_t workspace_id, const char *from,
+                           const char *to)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, owner_id);
+	pg_params_int(&params, workspace_id);
 	pg_params_text(&params, from);
 	pg_params_text(&params, to);
 	return pg_conn_query(
 		conn,
-		"WITH moved AS (DELETE FROM tag_colors WHERE owner_id = $1 AND tag = $2 RETURNING color) "
-		"INSERT INTO tag_colors (owner_id, tag, color) SELECT $1, $3, color FROM moved "
-		"ON CONFLICT (owner_id, tag) DO NOTHING",
+		"WITH moved AS (DELETE FROM tag_colors WHERE workspace_id = $1 AND tag = $2 RETURNING color) "
+		"INSERT INTO tag_colors (workspace_id, tag, color) SELECT $1, $3, color FROM moved "
+		"ON CONFLICT (workspace_id, tag) DO NOTHING",
 		&params, NULL);
 }
 
@@ -230,11 +231,11 @@ static enum err find_links(struct tag_change *change, struct pg_conn *conn)
 	bool needs_all = change->is_removal || is_renamed(change);
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	pg_params_int(&params, change->request->user_id);
+	pg_params_int(&params, change->request->workspace_id);
 	pg_params_text(&params, change->name);
 	pg_params_int(&params, needs_all ? LINKS_MAX + 1 : 1);
 	enum err err = pg_conn_query(conn,
-	                             "SELECT id FROM links WHERE owner_id = $1 "
+	                             "SELECT id FROM links WHERE workspace_id = $1 "
 	                             "AND tags @> ARRAY[$2::text] ORDER BY id + 0 LIMIT $3",
 	                             &params, &rows);
 	change->count = err == OK ? pg_result_count(rows) : 0;
@@ -300,17 +301,17 @@ static enum err change_links(struct tag_change *change, struct pg_conn *conn)
 
 static enum err change_color(struct tag_change *change, struct pg_conn *conn)
 {
-	int64_t owner_id = change->request->user_id;
+	int64_t workspace_id = change->request->workspace_id;
 	enum err err = OK;
 	if (change->is_removal)
-		return set_color(conn, owner_id, change->name, "");
+		return set_color(conn, workspace_id, change->name, "");
 	if (is_renamed(change))
-		err = move_color(conn, owner_id, change->name, change->edit.name);
+		err = move_color(conn, workspace_id, change->name, change->edit.name);
 	if (err == OK && change->edit.has_color) {
-		err = set_color(conn, owner_id, name_after(change), change->edit.color);
+		err = set_color(conn, workspace_id, name_after(change), change->edit.color);
 		change->has_too_many_colors = err == ERR_CONFLICT;
 	}
-	return err == OK ? get_color(conn, owner_id, name_after(change), change->color) : err;
+	return err == OK ? get_color(conn, workspace_id, name_after(change), change->color) : err;
 }
 
 static enum err audit(const struct tag_change *change, struct pg_conn *conn)
@@ -323,7 +324,7 @@ static enum err audit(const struct tag_change *change, struct pg_conn *conn)
 	if (change->edit.has_color)
 		json_set_text(details, "color", change->edit.color);
 	enum err err = audit_store_record(r, conn, change->is_removal ? "tag.delete" : "tag.update",
-	                                  AUDIT_STORE_USER, r->user_id, details);
+	                                  AUDIT_STORE_WORKSPACE, r->workspace_id, details);
 	json_free(details);
 	return err;
 }
@@ -335,7 +336,7 @@ static enum err audit(const struct tag_change *change, struct pg_conn *conn)
 static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
 {
 	struct tag_change *change = ctx;
-	enum err err = user_store_lock(conn, change->request->user_id);
+	enum err err = membership_lock_workspace(conn, change->request->workspace_id);
 	if (err == OK)
 		err = find_links(change, conn);
 	if (err == OK)
@@ -404,7 +405,9 @@ static enum http_progress answer(struct tag_change *change)
 static enum http_progress run(struct tag_change *change)
 {
 	struct request *r = change->request;
-	const char *segment = http_exchange_path(r->exchange) + strlen(PATH_PREFIX);
+	/* Before it are the digits of a workspace at most. */
+	const char *segment =
+		strstr(http_exchange_path(r->exchange), PATH_PART) + strlen(PATH_PART);
 	enum err err = link_request_read_tag_path(segment, change->name);
 	if (err == OK)
 		err = pg_pool_transact(request_pg(r), change_in_transaction, change);

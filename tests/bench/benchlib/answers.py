@@ -112,7 +112,7 @@ def fill_facts(cursor):
 def fill(cursor, email, links, visits):
     """The links of an account, with a day and an hour of their roll-ups."""
     cursor.execute(
-        "INSERT INTO links (slug, link_type, original_url, owner_id, tags) SELECT 'stat' || id || '-' || i, 'PERMANENT', 'https://example.com/', id,"
+        "INSERT INTO links (slug, link_type, original_url, workspace_id, tags) SELECT 'stat' || id || '-' || i, 'PERMANENT', 'https://example.com/', id,"
         " CASE WHEN i %% %s = 0 THEN '{some}'::text[] ELSE '{}' END FROM users, generate_series(1, %s) AS i WHERE email = %s RETURNING id",
         (links // TAGGED, links, email),
     )
@@ -131,7 +131,7 @@ LISTS = ", ".join(VALUES)
 
 def copy(cursor):
     """All other days and hours, up to the end of the present hour, as copies. All visits of an hour are in one of its quarters."""
-    for name, scope in (("rollup", "link_id"), ("rollup_account", "account_id")):
+    for name, scope in (("rollup", "link_id"), ("rollup_workspace", "workspace_id")):
         for day in (1, *range(3, DAYS)):
             cursor.execute(
                 f"INSERT INTO {name}_day ({scope}, day, humans, bots, uniques, quarters, {LISTS})"
@@ -175,8 +175,8 @@ def add(cursor, table, key, bucket, quarters, visits):
     lists = ", ".join(f"string_agg(concat_ws(E'\\x1f', humans, bots, uniques, value), E'\\x1e') FILTER (WHERE dimension = '{name}')" for name in columns)
     for of, scope, rows in (
         (table, "link_id", "made"),
-        (table.replace("rollup_", "rollup_account_"), "account_id",
-         "(SELECT owner_id AS account_id, dimension, value, sum(humans) AS humans, sum(bots) AS bots, sum(uniques) AS uniques"
+        (table.replace("rollup_", "rollup_workspace_"), "workspace_id",
+         "(SELECT workspace_id AS workspace_id, dimension, value, sum(humans) AS humans, sum(bots) AS bots, sum(uniques) AS uniques"
          " FROM made JOIN links ON id = link_id GROUP BY 1, 2, 3) AS sums"),
     ):  # fmt: skip
         cursor.execute(

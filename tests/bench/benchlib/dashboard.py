@@ -33,7 +33,7 @@ def fill(env, account):
     values = ", ".join("(ARRAY[%s])[1 + floor(power(random(), 2) * %d)::int]" % (", ".join(f"'{each}'" for each in facts), len(facts)) for facts in FACTS.values())
     with psycopg2.connect(env["PG_URL"]) as connection, connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO links (slug, link_type, original_url, owner_id, title, tags) SELECT 'letter-' || i, 'PERMANENT',"
+            "INSERT INTO links (slug, link_type, original_url, workspace_id, title, tags) SELECT 'letter-' || i, 'PERMANENT',"
             " 'https://example.com/' || i, (SELECT id FROM users WHERE email = %s), 'Letter no. ' || i, ARRAY[(%s)[1 + i %% %s]]"
             " FROM generate_series(1, %s) AS i",
             (account.email, TAGS, len(TAGS), LINKS),

@@ -24,7 +24,7 @@ COPY_SHARE_MIN = 0.82
 TRANSACTION_PER_CLICK_FACTOR_MIN = 15
 COUNT_TIMEOUT_S = 1800
 TRANSACTION_PER_CLICK_CLICKS = 20_000
-ROLLUPS = ("rollup_delta", "rollup_hour", "rollup_day", "rollup_account_hour", "rollup_account_day")
+ROLLUPS = ("rollup_delta", "rollup_hour", "rollup_day", "rollup_workspace_hour", "rollup_workspace_day")
 TABLES = ("visit_log", "link_statistics", *ROLLUPS, "consumer_offsets")
 COUNTED = "SELECT coalesce(sum(visit_count + bot_count), 0) FROM link_statistics WHERE link_id = 0"
 TRANSACTION_PER_CLICK = """

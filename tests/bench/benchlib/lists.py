@@ -70,7 +70,7 @@ def fill(cursor, links):
         definitions[name] = cursor.fetchone()[0]
         cursor.execute(f"DROP INDEX {name}")
     cursor.execute(
-        """INSERT INTO links (slug, link_type, original_url, owner_id, title, tags, created_at)
+        """INSERT INTO links (slug, link_type, original_url, workspace_id, title, tags, created_at)
            SELECT substr(md5('s' || i), 1, 7) || to_hex(i), 'PERMANENT',
                'https://' || (array['shop', 'blog', 'docs', 'www', 'app'])[1 + i %% 5] || '.example' || i %% 97 || '.com/'
                    || (array['red-shoes', 'big-sale', 'how-to-cook', 'winter-boots', 'red-shoes'])[1 + i * 7 %% 5] || '-' || i
@@ -97,7 +97,7 @@ def fill(cursor, links):
 class Asker:
     def __init__(self, client, cursor, links):
         self.client, self.links, self.dice = client, links, random.Random(1)
-        cursor.execute("SELECT id, slug FROM links TABLESAMPLE BERNOULLI (0.1) WHERE owner_id IS NOT NULL")
+        cursor.execute("SELECT id, slug FROM links TABLESAMPLE BERNOULLI (0.1) WHERE workspace_id IS NOT NULL")
         self.some = cursor.fetchall()
 
     def path(self, question):

@@ -192,7 +192,7 @@ def waymark(stage, slugs):
     with database.connection.cursor() as cursor:
         cursor.execute(
             "WITH owner AS (INSERT INTO users (email, password_hash) VALUES ('bench@example.com', 'x') RETURNING id)"
-            " INSERT INTO links (slug, link_type, original_url, owner_id) SELECT unnest(%s), 'PERMANENT', %s, id FROM owner",
+            " INSERT INTO links (slug, link_type, original_url, workspace_id) SELECT unnest(%s), 'PERMANENT', %s, id FROM owner",
             (slugs, DESTINATION),
         )
     settings = [part for each in PRODUCTION for part in ("--set", each)]

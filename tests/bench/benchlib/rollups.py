@@ -22,14 +22,14 @@ STEP_MS_MAX, ROW_US_MAX, ENTRY_US_MAX = 100, 50, 1
 # The n-th value has 1/n of the visits of the first.
 FACTS = {"country": 60, "city": 150, "region": 60, "referrer_host": 60, "browser": 15, "os": 10, "device": 4, "language": 25}
 VISITS = """
-INSERT INTO visit_log (day, event_id, occurred_at, link_id, owner_id, slug, status, latency_us, is_bot, is_unique, {names})
-SELECT (at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, id, coalesce(owner_id, 0), slug, 302, 1000, n %% 12 = 0, n %% 12 > 0 AND n %% 2 = 0, {values}
+INSERT INTO visit_log (day, event_id, occurred_at, link_id, workspace_id, slug, status, latency_us, is_bot, is_unique, {names})
+SELECT (at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, id, coalesce(workspace_id, 0), slug, 302, 1000, n %% 12 = 0, n %% 12 > 0 AND n %% 2 = 0, {values}
 FROM ({chosen}) AS visit (n, link, at) JOIN links ON slug = 'rollups-' || link
 RETURNING *"""
 DELTAS = """
-INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques, quarters, {names})
-SELECT link_id, owner_id, hour, count(*), {totals}, {lists} FROM (
-  SELECT link_id, owner_id, date_trunc('hour', occurred_at, 'UTC') AS hour, dimension, value, count(*) FILTER (WHERE NOT is_bot) AS humans,
+INSERT INTO rollup_delta (link_id, workspace_id, hour, entries, humans, bots, uniques, quarters, {names})
+SELECT link_id, workspace_id, hour, count(*), {totals}, {lists} FROM (
+  SELECT link_id, workspace_id, date_trunc('hour', occurred_at, 'UTC') AS hour, dimension, value, count(*) FILTER (WHERE NOT is_bot) AS humans,
     count(*) FILTER (WHERE is_bot) AS bots, count(*) FILTER (WHERE is_unique) AS uniques
   FROM made CROSS JOIN LATERAL (VALUES ('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 %% 96)::text), {facts}) AS fact (dimension, value)
   GROUP BY 1, 2, 3, 4, 5) AS sums GROUP BY 1, 2, 3"""
@@ -72,7 +72,7 @@ class Bench:
         self.client.log_in()
         self.cursor.execute("SELECT visit_log_make_partition(current_date - n) FROM generate_series(-1, %s) AS n", (BACKLOG_DAYS + 1,))
         self.cursor.execute(
-            "INSERT INTO links (slug, link_type, original_url, owner_id, expires_at) SELECT 'rollups-' || n,"
+            "INSERT INTO links (slug, link_type, original_url, workspace_id, expires_at) SELECT 'rollups-' || n,"
             " CASE WHEN n %% 10 = 0 THEN 'TEMPORARY' ELSE 'PERMANENT' END, 'https://example.com/', CASE WHEN n %% 10 > 0 THEN %s END,"
             " CASE WHEN n %% 10 = 0 THEN now() + interval '8 hours' END FROM generate_series(1, %s) AS n",
             (self.client.user_id, LINKS),
@@ -150,7 +150,7 @@ def away(bench):
 CHANGES = {
     "deleted": "UPDATE links SET state = 'DELETED', state_before_deletion = state, state_since = now(), version = version + 1 WHERE slug = ANY (%s)",
     "restored": "UPDATE links SET state = state_before_deletion, state_before_deletion = NULL, version = version + 1 WHERE slug = ANY (%s)",
-    "claimed": "UPDATE links SET link_type = 'PERMANENT', owner_id = %s, expires_at = NULL, version = version + 1 WHERE slug = ANY (%s) AND owner_id IS NULL",
+    "claimed": "UPDATE links SET link_type = 'PERMANENT', workspace_id = %s, expires_at = NULL, version = version + 1 WHERE slug = ANY (%s) AND workspace_id IS NULL",
     "purged": "DELETE FROM links WHERE slug = ANY (%s)",
 }
 

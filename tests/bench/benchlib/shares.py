@@ -28,7 +28,7 @@ def fill(stage, email):
     connection.autocommit = True
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO links (slug, link_type, original_url, owner_id) VALUES ('shares', 'PERMANENT', 'https://example.com/',"
+            "INSERT INTO links (slug, link_type, original_url, workspace_id) VALUES ('shares', 'PERMANENT', 'https://example.com/',"
             " (SELECT id FROM users WHERE email = %s)) RETURNING id", (email,)
         )  # fmt: skip
         (link,) = cursor.fetchone()

@@ -81,7 +81,7 @@ class Stage(Stack):
             cursor.execute("INSERT INTO users (email, password_hash) VALUES ('bench@example.com', 'x') RETURNING id")
             (owner,) = cursor.fetchone()
             cursor.execute(
-                "INSERT INTO links (slug, link_type, original_url, owner_id)"
+                "INSERT INTO links (slug, link_type, original_url, workspace_id)"
                 " SELECT 'hot' || lpad(to_hex(i), 6, '0'), 'PERMANENT', %s, %s FROM generate_series(1, %s) i",
                 (DESTINATION, owner, count),
             )

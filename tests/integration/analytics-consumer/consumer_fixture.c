@@ -87,8 +87,8 @@ int consumer_fixture_reset(void **state)
 	struct consumer_fixture *fixture = *state;
 	test_database_run(
 		fixture->database,
-		"TRUNCATE visit_log, link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account_hour, "
-		"rollup_account_day, consumer_offsets");
+		"TRUNCATE visit_log, link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_workspace_hour, "
+		"rollup_workspace_day, consumer_offsets");
 	return 0;
 }
 

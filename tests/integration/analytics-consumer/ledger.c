@@ -52,17 +52,17 @@ static const char day_totals_sql[] = COUNT_DIFFERENCES(
 
 /* Of accounts, by the owner that a visit was counted for. */
 static const char account_hours_sql[] = COUNT_DIFFERENCES(
-	"SELECT owner_id AS account_id, dimension, " HOUR
-	" AS hour, value, " SUMS ENTRIES_OF_A_VISIT "AND owner_id <> 0 GROUP BY 1, 2, 3, 4",
-	"SELECT account_id, dimension, hour, value, " STORED_SUMS
-	"FROM rollup_account_hour_entries GROUP BY 1, 2, 3, 4",
-	"account_id, dimension, hour, value");
+	"SELECT workspace_id AS workspace_id, dimension, " HOUR
+	" AS hour, value, " SUMS ENTRIES_OF_A_VISIT "AND workspace_id <> 0 GROUP BY 1, 2, 3, 4",
+	"SELECT workspace_id, dimension, hour, value, " STORED_SUMS
+	"FROM rollup_workspace_hour_entries GROUP BY 1, 2, 3, 4",
+	"workspace_id, dimension, hour, value");
 static const char account_days_sql[] = COUNT_DIFFERENCES(
-	"SELECT owner_id AS account_id, dimension, day, value, " SUMS ENTRIES_OF_A_VISIT
-	"AND owner_id <> 0 GROUP BY 1, 2, 3, 4",
-	"SELECT account_id, dimension, day, value, " STORED_SUMS
-	"FROM rollup_account_day_entries GROUP BY 1, 2, 3, 4",
-	"account_id, dimension, day, value");
+	"SELECT workspace_id AS workspace_id, dimension, day, value, " SUMS ENTRIES_OF_A_VISIT
+	"AND workspace_id <> 0 GROUP BY 1, 2, 3, 4",
+	"SELECT workspace_id, dimension, day, value, " STORED_SUMS
+	"FROM rollup_workspace_day_entries GROUP BY 1, 2, 3, 4",
+	"workspace_id, dimension, day, value");
 
 void ledger_assert_equal(struct test_database *db)
 {

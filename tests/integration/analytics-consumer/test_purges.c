@@ -145,9 +145,10 @@ static void send_change(struct fixture *f, const char *slug, enum link_change ch
 	struct link_event *event = mem_zero(sizeof(*event));
 	struct strbuf bytes;
 	*event = (struct link_event){ .event_id = { 1 }, .occurred_at_us = 1, .change = change };
-	event->link = (struct link){
-		.type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1
-	};
+	event->link = (struct link){ .type = LINK_TYPE_PERMANENT,
+		                     .workspace_id = 1,
+		                     .created_at_us = 1,
+		                     .updated_at_us = 1 };
 	event->link.entry = (struct link_entry){ .id = 1,
 		                                 .version = 2,
 		                                 .state = LINK_STATE_DELETED,

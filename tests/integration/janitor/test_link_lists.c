@@ -127,8 +127,9 @@ TEST_CASE(does_not_count_deleted_links)
 	assert_int_equal(janitor_fixture_run_task(f, links_refresh_lists), 2500);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_ranking"), 1250);
 	assert_int_equal(
-		test_database_ask(f->db,
-	                          "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = -1"),
+		test_database_ask(
+			f->db,
+			"SELECT sum(links)::bigint FROM link_counts WHERE workspace_id = -1"),
 		1250);
 }
 
@@ -137,34 +138,34 @@ TEST_CASE(merges_the_counter_rows_of_owners_that_never_list_their_links)
 	struct janitor_fixture *f = *state;
 	test_database_run(
 		f->db,
-		"INSERT INTO link_counts (owner_id, links) SELECT 0, 1 FROM generate_series(1, 30000)");
+		"INSERT INTO link_counts (workspace_id, links) SELECT 0, 1 FROM generate_series(1, 30000)");
 	test_database_run(
 		f->db,
-		"INSERT INTO link_counts (owner_id, links) "
+		"INSERT INTO link_counts (workspace_id, links) "
 		"SELECT owner, 2 FROM generate_series(1, 40) AS owner, generate_series(1, 65)");
 	test_database_run(
 		f->db,
-		"INSERT INTO link_counts (owner_id, links) SELECT 99, 3 FROM generate_series(1, 64)");
+		"INSERT INTO link_counts (workspace_id, links) SELECT 99, 3 FROM generate_series(1, 64)");
 	/* Each run samples three quarters of these pages. */
 	static const char crowded[] =
-		"SELECT count(*) FROM (SELECT FROM link_counts WHERE owner_id >= 0 "
-		"GROUP BY owner_id HAVING count(*) > 64) AS crowded_owners";
+		"SELECT count(*) FROM (SELECT FROM link_counts WHERE workspace_id >= 0 "
+		"GROUP BY workspace_id HAVING count(*) > 64) AS crowded_owners";
 	for (int i = 0; i < 100 && test_database_ask(f->db, crowded) > 0; i++)
 		janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(test_database_ask(f->db, crowded), 0);
 	assert_int_equal(
-		test_database_ask(f->db,
-	                          "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = 0"),
+		test_database_ask(
+			f->db, "SELECT sum(links)::bigint FROM link_counts WHERE workspace_id = 0"),
 		30000);
 	assert_int_equal(
 		test_database_ask(
 			f->db,
-			"SELECT count(*) FROM (SELECT FROM link_counts WHERE owner_id < 99 "
-			"GROUP BY owner_id HAVING sum(links) IN (130, 30000)) AS exact_owners"),
+			"SELECT count(*) FROM (SELECT FROM link_counts WHERE workspace_id < 99 "
+			"GROUP BY workspace_id HAVING sum(links) IN (130, 30000)) AS exact_owners"),
 		41);
-	assert_int_equal(
-		test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id = 99"),
-		64);
+	assert_int_equal(test_database_ask(
+				 f->db, "SELECT count(*) FROM link_counts WHERE workspace_id = 99"),
+	                 64);
 }
 
 /* The random sample finds it eventually, however many other owners there are. */
@@ -173,18 +174,19 @@ TEST_CASE(finds_the_owner_with_the_most_counter_rows)
 	struct janitor_fixture *f = *state;
 	test_database_run(
 		f->db,
-		"INSERT INTO link_counts (owner_id, links) "
+		"INSERT INTO link_counts (workspace_id, links) "
 		"SELECT CASE WHEN i % 1000 = 0 THEN 0 ELSE i END, 1 FROM generate_series(1, 200000) AS i");
-	static const char rows[] = "SELECT count(*) FROM link_counts WHERE owner_id = 0";
+	static const char rows[] = "SELECT count(*) FROM link_counts WHERE workspace_id = 0";
 	assert_int_equal(test_database_ask(f->db, rows), 200);
 	for (int i = 0; i < 500 && test_database_ask(f->db, rows) > 64; i++)
 		janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(test_database_ask(f->db, rows), 1);
 	assert_int_equal(
-		test_database_ask(f->db, "SELECT links FROM link_counts WHERE owner_id = 0"), 200);
-	assert_int_equal(
-		test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id >= 0"),
-		199801);
+		test_database_ask(f->db, "SELECT links FROM link_counts WHERE workspace_id = 0"),
+		200);
+	assert_int_equal(test_database_ask(
+				 f->db, "SELECT count(*) FROM link_counts WHERE workspace_id >= 0"),
+	                 199801);
 }
 
 TEST_MAIN(.set_up = janitor_fixture_set_up, .tear_down = janitor_fixture_tear_down)

@@ -290,7 +290,7 @@ TEST_CASE(deletes_colors_of_tags_that_no_link_has)
 		f->db,
 		"WITH owner AS (INSERT INTO users (email, password_hash) "
 		"VALUES ('a@b', ''), ('c@d', '') RETURNING id), "
-		"link AS (INSERT INTO links (slug, link_type, original_url, owner_id, tags, state) "
+		"link AS (INSERT INTO links (slug, link_type, original_url, workspace_id, tags, state) "
 		"SELECT concat('s', owner.id, state), 'PERMANENT', 'https://example.com/', owner.id, "
 		"ARRAY['mail', state], state FROM owner, unnest(ARRAY['ACTIVE', 'DELETED']) AS state "
 		"WHERE owner.id = (SELECT min(id) FROM owner)) "
@@ -298,7 +298,7 @@ TEST_CASE(deletes_colors_of_tags_that_no_link_has)
 		"FROM owner, unnest(ARRAY['mail', 'DELETED', 'unused']) AS tag");
 	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 4);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM tag_colors "
-	                                          "WHERE tag <> 'unused' AND owner_id = "
+	                                          "WHERE tag <> 'unused' AND workspace_id = "
 	                                          "(SELECT min(id) FROM users)"),
 	                 2);
 }

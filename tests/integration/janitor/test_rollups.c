@@ -37,9 +37,7 @@ static int start_a_day(void **state)
 	                     CLOCK_US_PER_DAY - clock_now_us(&t->clock.clock) % CLOCK_US_PER_DAY);
 	test_database_run(t->world->database,
 	                  "UPDATE rollup_progress SET hours_since = '-infinity'");
-	test_database_run(
-		t->world->database,
-		"UPDATE users SET deleted_at = NULL, email = id || '@example.com', password_hash = 'none'");
+	test_database_run(t->world->database, "UPDATE workspaces SET deleted_at = NULL");
 	test_database_run(
 		t->world->database,
 		"INSERT INTO links (id, slug, link_type, original_url, expires_at) OVERRIDING SYSTEM VALUE "
@@ -49,7 +47,7 @@ static int start_a_day(void **state)
 		t->world->database,
 		"UPDATE links SET state = 'ACTIVE', state_before_deletion = NULL, "
 		"link_type = CASE WHEN id < 4 THEN 'PERMANENT' ELSE 'TEMPORARY' END, "
-		"owner_id = CASE WHEN id < 4 THEN (SELECT min(id) FROM users) + id / 3 END");
+		"workspace_id = CASE WHEN id < 4 THEN (SELECT min(id) FROM users) + id / 3 END");
 	return 0;
 }
 
@@ -74,7 +72,7 @@ static void fold_all(struct time_fixture *t)
 }
 
 #define HUMANS_BY_DAY "SELECT coalesce(sum(humans), 0)::bigint FROM rollup_day"
-#define HUMANS_OF_ACCOUNTS "SELECT coalesce(sum(humans), 0)::bigint FROM rollup_account_day"
+#define HUMANS_OF_ACCOUNTS "SELECT coalesce(sum(humans), 0)::bigint FROM rollup_workspace_day"
 #define DELTAS "SELECT count(*) FROM rollup_delta"
 
 TEST_CASE(folds_an_hour_that_is_over_into_hours_and_days_of_links_and_accounts)
@@ -89,7 +87,7 @@ TEST_CASE(folds_an_hour_that_is_over_into_hours_and_days_of_links_and_accounts)
 	assert_int_equal(time_fixture_run(t, rollups_run), 5);
 	assert_int_equal(time_fixture_ask(t, DELTAS), 0);
 	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM rollup_hour"), 5);
-	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM rollup_account_hour"), 2);
+	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM rollup_workspace_hour"), 2);
 	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), 100);
 	assert_int_equal(time_fixture_ask(t, HUMANS_OF_ACCOUNTS), 60);
 	assert_consistent(t);
@@ -139,7 +137,7 @@ TEST_CASE(deletes_old_hours_and_keeps_their_counts)
 	assert_int_equal(time_fixture_ask(t, sql), 5);
 	snprintf(sql, sizeof(sql),
 	         "SELECT extract(epoch FROM least((SELECT min(hour) FROM rollup_hour), "
-	         "(SELECT min(hour) FROM rollup_account_hour)))::bigint / 86400 - %d",
+	         "(SELECT min(hour) FROM rollup_workspace_hour)))::bigint / 86400 - %d",
 	         day);
 	/* Readers may still rely on the day before hours_since. */
 	assert_int_equal(time_fixture_ask(t, sql), 4);
@@ -159,7 +157,7 @@ static void add_values(struct time_fixture *t, const char *prefix, int values)
 	char sql[640];
 	snprintf(
 		sql, sizeof(sql),
-		"INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques, quarters, city) "
+		"INSERT INTO rollup_delta (link_id, workspace_id, hour, entries, humans, bots, uniques, quarters, city) "
 		"SELECT 3, (SELECT max(id) FROM users), timestamptz 'epoch' + %lld * interval '1 hour', n, n, 0, 0, "
 		"concat_ws(E'\\x1f', n, 0, 0, 0), list "
 		"FROM (SELECT count(*) AS n, string_agg(concat_ws(E'\\x1f', 1, 0, 0, '%s' || i), E'\\x1e') AS list "
@@ -191,12 +189,12 @@ TEST_CASE(keeps_the_values_that_count_most_and_counts_the_rest_as_other)
 	assert_int_equal(
 		time_fixture_ask(
 			t,
-			"SELECT count(*) FROM rollup_account_day_entries WHERE dimension = 'city'"),
+			"SELECT count(*) FROM rollup_workspace_day_entries WHERE dimension = 'city'"),
 		1001);
 	assert_int_equal(
 		time_fixture_ask(
 			t,
-			"SELECT sum(humans)::bigint FROM rollup_account_day_entries WHERE dimension = 'city'"),
+			"SELECT sum(humans)::bigint FROM rollup_workspace_day_entries WHERE dimension = 'city'"),
 		6200);
 }
 
@@ -274,7 +272,7 @@ TEST_CASE(an_account_keeps_its_past_whatever_happens_to_its_links)
 		case 1:
 			snprintf(
 				sql, sizeof(sql),
-				"UPDATE links SET link_type = 'PERMANENT', owner_id = (SELECT min(id) FROM users) + %ld "
+				"UPDATE links SET link_type = 'PERMANENT', workspace_id = (SELECT min(id) FROM users) + %ld "
 				"WHERE id = %d",
 				random() % 2, link);
 			break;
@@ -286,8 +284,8 @@ TEST_CASE(an_account_keeps_its_past_whatever_happens_to_its_links)
 			count_clicks(t, time_fixture_today(t) - (int32_t)(random() % 4), 3);
 			snprintf(sql, sizeof(sql), "SELECT 1");
 		}
-		int64_t before =
-			time_fixture_ask(t, "SELECT count(*) FROM visit_log WHERE owner_id <> 0");
+		int64_t before = time_fixture_ask(
+			t, "SELECT count(*) FROM visit_log WHERE workspace_id <> 0");
 		assert_true(before >= of_accounts);
 		of_accounts = before;
 		test_database_run(t->world->database, sql);
@@ -305,13 +303,13 @@ TEST_CASE(an_account_keeps_its_past_whatever_happens_to_its_links)
 	ledger_assert_accounts_equal(t->world->database);
 }
 
-TEST_CASE(counts_nothing_more_for_an_account_that_was_deleted)
+TEST_CASE(counts_nothing_more_for_a_workspace_that_was_deleted)
 {
 	struct time_fixture *t = *state;
 	count_clicks(t, time_fixture_today(t), 10);
-	test_database_run(t->world->database,
-	                  "UPDATE users SET deleted_at = now(), email = NULL, password_hash = NULL "
-	                  "WHERE id = (SELECT min(id) FROM users)");
+	test_database_run(
+		t->world->database,
+		"UPDATE workspaces SET deleted_at = now() WHERE id = (SELECT min(id) FROM workspaces)");
 	fold_all(t);
 	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), 10);
 	assert_int_equal(time_fixture_ask(t, HUMANS_OF_ACCOUNTS), 2);
@@ -355,7 +353,7 @@ static void add_delta_of_purged_link(struct time_fixture *t)
 		"INSERT INTO link_statistics (link_id, last_visited_at) VALUES (77, now())");
 	test_database_run(
 		t->world->database,
-		"INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques, quarters) "
+		"INSERT INTO rollup_delta (link_id, workspace_id, hour, entries, humans, bots, uniques, quarters) "
 		"SELECT 77, min(id), '2023-01-01T00:00:00Z', 1, 1, 0, 0, concat_ws(E'\\x1f', 1, 0, 0, 0) FROM users");
 }
 

@@ -1,10 +1,10 @@
 /*
- * Prints each endpoint and the right it requires, for test_authorisation.py: "GET /api/links/{id}
- * links:read".
+ * Prints each endpoint, the permission that it requires and the least role of that, for
+ * test_authorisation.py: "GET /api/links/{id} links:read viewer"; "-": it belongs to no workspace.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "services/links-api/identity/membership.h"
 #include "services/links-api/routes.h"
 
 static const char *method_of(const struct http_route *route)
@@ -14,25 +14,29 @@ static const char *method_of(const struct http_route *route)
 	return names[route->method];
 }
 
-static const char *right_of(const struct http_route *route)
+static const char *const permissions[] = {
+	[PERMISSION_NONE] = "none",
+	[PERMISSION_ACCOUNT] = "account",
+	[PERMISSION_SHARED] = "shared",
+	[PERMISSION_LINKS_READ] = "links:read",
+	[PERMISSION_LINKS_WRITE] = "links:write",
+	[PERMISSION_STATS_READ] = "stats:read",
+	[PERMISSION_VISITS_READ] = "visits:read",
+	[PERMISSION_SHARES_READ] = "shares:read",
+	[PERMISSION_SHARES_WRITE] = "shares:write",
+	[PERMISSION_KEYS_READ] = "keys:read",
+	[PERMISSION_KEYS_WRITE] = "keys:write",
+	[PERMISSION_WORKSPACE_READ] = "workspace:read",
+	[PERMISSION_WORKSPACE_WRITE] = "workspace:write",
+	[PERMISSION_WORKSPACE_OWN] = "owner",
+	[PERMISSION_ADMIN_READ] = "admin:read",
+	[PERMISSION_ADMIN_WRITE] = "admin:write",
+};
+
+static const char *least_role_of(const struct http_route *route)
 {
-	switch ((enum permission)route->right) {
-	case PERMISSION_NONE:
-		return "none";
-	case PERMISSION_ACCOUNT:
-		return "account";
-	case PERMISSION_LINKS_READ:
-		return "links:read";
-	case PERMISSION_LINKS_WRITE:
-		return "links:write";
-	case PERMISSION_STATS_READ:
-		return "stats:read";
-	case PERMISSION_SHARED:
-		return "shared";
-	case PERMISSION_ADMIN:
-		return "admin";
-	}
-	abort();
+	enum workspace_role least = authentication_least_role(route->right);
+	return least == WORKSPACE_STRANGER ? "-" : membership_role_name(least);
 }
 
 int main(void)
@@ -40,7 +44,7 @@ int main(void)
 	size_t count;
 	const struct http_route *routes = routes_table(&count);
 	for (size_t i = 0; i < count; i++)
-		printf("%s %s %s\n", method_of(&routes[i]), routes[i].pattern,
-		       right_of(&routes[i]));
+		printf("%s %s %s %s\n", method_of(&routes[i]), routes[i].pattern,
+		       permissions[routes[i].right], least_role_of(&routes[i]));
 	return 0;
 }

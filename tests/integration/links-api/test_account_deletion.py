@@ -172,15 +172,15 @@ def test_account_deletion_erases_personal_data_and_deletes_links(new_user, datab
 
     for api in (user, key):
         expect(api.call("GET", "/api/links"), 401)
-    assert database.value("SELECT count(*) FROM api_keys WHERE user_id = %s", user_id) == 0
+    assert database.value("SELECT count(*) FROM api_keys WHERE created_by = %s", user_id) == 0
     key.token = insert_api_key(database, user_id, ["links:read"])
     expect(key.call("GET", "/api/links"), 401)
     expect(login(Api(user.base), user.email, PASSWORD), 401)
     row = database.run("SELECT email, password_hash, name, tz, locale, theme FROM users WHERE id = %s", user_id)[0]
     assert row == (None, None, "", None, None, "system")
-    states = dict(database.run("SELECT id, state FROM links WHERE owner_id = %s", user_id))
+    states = dict(database.run("SELECT id, state FROM links WHERE workspace_id = %s", user_id))
     assert set(states.values()) == {"DELETED"} and len(states) == 3
-    versions = dict(database.run("SELECT id, version FROM links WHERE owner_id = %s", user_id))
+    versions = dict(database.run("SELECT id, version FROM links WHERE workspace_id = %s", user_id))
     assert [versions[link["id"]] for link in links] == [2, 3, 2], "links that were already deleted stay as they are"
     actions = database.run(
         "SELECT action, count(*) FROM audit_log WHERE actor_id = %s AND action IN ('link.delete', 'user.delete', "
@@ -322,12 +322,12 @@ def test_links_of_a_large_account_and_late_links_are_deleted_in_the_background(n
     user = new_user()
     user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
     insert = (
-        "INSERT INTO links (slug, link_type, original_url, owner_id, created_at) "
+        "INSERT INTO links (slug, link_type, original_url, workspace_id, created_at) "
         "SELECT %s || n, 'PERMANENT', 'https://example.com/', %s, clock_timestamp() - interval '1 day' "
         "FROM generate_series(1, %s) AS n"
     )
     database.run(insert, f"g{user_id}-", user_id, 1700)
-    left = "SELECT count(*) FROM links WHERE owner_id = %s AND state <> 'DELETED'"
+    left = "SELECT count(*) FROM links WHERE workspace_id = %s AND state <> 'DELETED'"
     # So long that the thread in the background looks for accounts meanwhile. It leaves this one to the request.
     with blocked_relay(service, database):
         assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
@@ -338,10 +338,10 @@ def test_links_of_a_large_account_and_late_links_are_deleted_in_the_background(n
     database.run(insert, f"late{user_id}-", user_id, 1)
     wait_until(lambda: database.value(left, user_id) == 0, 60, "the late link to be deleted")
     assert database.value("SELECT is_closing FROM users WHERE id = %s", user_id)
-    database.run("INSERT INTO rollup_account_day (account_id, day, humans, bots, uniques) SELECT %s, current_date - n, 1, 0, 0 FROM generate_series(1, 1200) AS n", user_id)
+    database.run("INSERT INTO rollup_workspace_day (workspace_id, day, humans, bots, uniques) SELECT %s, current_date - n, 1, 0, 0 FROM generate_series(1, 1200) AS n", user_id)
     database.run("UPDATE users SET deleted_at = deleted_at - interval '1 hour' WHERE id = %s", user_id)
     wait_until(lambda: not database.value("SELECT is_closing FROM users WHERE id = %s", user_id), 60, "the deletion to finish")
-    assert database.value("SELECT count(*) FROM rollup_account_day WHERE account_id = %s", user_id) == 0
+    assert database.value("SELECT count(*) FROM rollup_workspace_day WHERE workspace_id = %s", user_id) == 0
     entries = database.run("SELECT subject_id, (details->>'links')::int FROM audit_log WHERE actor_id = %s AND action = 'link.delete'", user_id)  # fmt: skip
     assert {subject for subject, _ in entries} == {user_id} and sum(count for _, count in entries) == 1701
     assert len(entries) <= 6, "one entry for each step of 500"
@@ -521,7 +521,7 @@ def test_the_audit_log_shows_admins_who_did_what(admin, service, database, expec
         ("link.update", user.id, None), ("link.create", user.id, shown["id"]),
     ]  # fmt: skip
     assert log["pagination"]["next_cursor"] is None and log["entries"][2]["request_id"] == "the-request"
-    assert log["entries"][0]["details"] == {"slug": link["slug"], "version": 4, "owner_id": user.id}
+    assert log["entries"][0]["details"] == {"slug": link["slug"], "version": 4, "workspace_id": user.id}
     assert "hidden" not in str(database.run("SELECT * FROM audit_log"))
 
     mine = admin.call("GET", f"/api/admin/audit?actor_id={user.id}&limit=2").json

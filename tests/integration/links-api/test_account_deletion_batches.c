@@ -19,7 +19,7 @@ static struct account_deletion_batch delete_batch(struct link_fixture *f,
 TEST_CASE(deletes_remaining_links_as_their_owner_would)
 {
 	struct link_fixture *f = *state;
-	struct account_deletion_cursor cursor = { .owner_id = 1 };
+	struct account_deletion_cursor cursor = { .workspace_id = 1 };
 	link_fixture_make(f, "closing-active");
 	int64_t active = f->link.entry.id;
 	link_fixture_make(f, "closing-disabled");
@@ -29,7 +29,7 @@ TEST_CASE(deletes_remaining_links_as_their_owner_would)
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
 	int64_t gone = f->link.entry.id;
 	struct link_write_new foreign = link_fixture_plain("closing-foreign");
-	foreign.owner_id = 2;
+	foreign.workspace_id = 2;
 	assert_int_equal(link_fixture_create(f->api, &foreign, &f->link), OK);
 	test_database_run(f->db, "TRUNCATE outbox");
 
@@ -59,11 +59,11 @@ TEST_CASE(deletes_remaining_links_as_their_owner_would)
 TEST_CASE(skips_links_that_are_deleted_already)
 {
 	struct link_fixture *f = *state;
-	struct account_deletion_cursor cursor = { .owner_id = 1 };
+	struct account_deletion_cursor cursor = { .workspace_id = 1 };
 	/* All have the same creation time, so the order depends on their IDs. */
 	test_database_run(
 		f->db,
-		"INSERT INTO links (slug, link_type, original_url, owner_id, created_at, state) "
+		"INSERT INTO links (slug, link_type, original_url, workspace_id, created_at, state) "
 		"SELECT 'many-' || n, 'PERMANENT', 'https://example.com/', 1, '2026-01-01', "
 		"CASE WHEN n > 600 THEN 'ACTIVE' ELSE 'DELETED' END FROM generate_series(1, 1100) AS n");
 	assert_int_equal(delete_batch(f, &cursor).count, 0);
@@ -80,7 +80,7 @@ TEST_CASE(skips_links_that_are_deleted_already)
 TEST_CASE(a_waiting_expiry_event_goes_first)
 {
 	struct link_fixture *f = *state;
-	struct account_deletion_cursor cursor = { .owner_id = 1 };
+	struct account_deletion_cursor cursor = { .workspace_id = 1 };
 	link_fixture_make(f, "closing-marked");
 	test_database_run(f->db, "UPDATE outbox SET priority = 1");
 	assert_int_equal(delete_batch(f, &cursor).count, 1);
@@ -91,7 +91,7 @@ TEST_CASE(a_waiting_expiry_event_goes_first)
 TEST_CASE(a_rollback_leaves_no_changes)
 {
 	struct link_fixture *f = *state;
-	struct account_deletion_cursor cursor = { .owner_id = 1 };
+	struct account_deletion_cursor cursor = { .workspace_id = 1 };
 	struct account_deletion_batch batch;
 	link_fixture_make(f, "closing-undone");
 	assert_int_equal(pg_conn_begin(f->api), OK);

@@ -82,7 +82,8 @@ def test_unknown_user_and_wrong_password_get_the_same_response_after_the_same_wo
 
 def test_a_token_of_a_deleted_account_is_invalid(new_user, database, expect):
     user = new_user()
-    database.run("DELETE FROM users WHERE email = %s", user.email)
+    erase = "UPDATE users SET email = NULL, password_hash = NULL, name = '', deleted_at = now() WHERE email = %s"
+    database.run(erase, user.email)
     expect(user.call("GET", "/api/auth/me"), 401)
     expect(user.call("POST", "/api/links", {"original_url": "https://example.com/"}), 401)
     expect(user.call("GET", "/api/links"), 401)

@@ -15,7 +15,8 @@ from users import COOKIE, User, insert_api_key, insert_session
 from service import BUILD
 
 MISSING = 999_999_999_999
-SCOPES = ("links:read", "links:write", "stats:read")
+SCOPES = ("links:read", "links:write", "stats:read", "visits:read", "shares:read", "shares:write", "keys:read", "keys:write",
+          "workspace:read", "workspace:write", "admin:read", "admin:write")  # fmt: skip
 ROUTES = [
     tuple(line.split())
     for line in subprocess.run(
@@ -76,10 +77,10 @@ class Actor:
             return None if permission == self.permission else (401, None)
         if self.token is None and self.session is None:
             return 401, None
-        if permission == "admin":
-            return None if self.permission == "admin" else (403, "forbidden")
         if self.permission in SCOPES and permission != self.permission:
             return 403, "scope" if permission in SCOPES else "forbidden"
+        if permission.startswith("admin") and self.permission != "admin":
+            return 403, "forbidden"
         return None
 
 
@@ -129,14 +130,14 @@ class Resources:
     def state(self):
         """Everything that a missing check could let an actor change."""
         tables = {
-            "links": "id, version, state, original_url, title, tags, owner_id",
+            "links": "id, version, state, original_url, title, tags, workspace_id",
             "users": "id, email, name, role, blocked, links_per_day, token_generation, deleted_at",
-            "api_keys": "id, user_id, name, scopes, expires_at",
+            "api_keys": "id, workspace_id, created_by, name, scopes, expires_at",
             "sessions": "id, user_id, secret_hash",
             "blocked_hosts": "id, host",
-            "shares": "id, owner_id, link_id, tag, title, token_hash, password_hash, expires_at",
+            "shares": "id, workspace_id, link_id, tag, title, token_hash, password_hash, expires_at",
             "link_notes": "link_id AS id, notes",
-            "tag_colors": "owner_id AS id, tag, color",
+            "tag_colors": "workspace_id AS id, tag, color",
             "password_resets": "user_id AS id, token_hash",
         }
         return {t: self.database.run(f"SELECT {columns} FROM {t} ORDER BY id") for t, columns in tables.items()}
@@ -164,7 +165,7 @@ def problem_of(data):
 
 def check_cell(actor, route, subject):
     """Returns a description of the error, or None."""
-    method, pattern, permission = route
+    method, pattern, permission, _ = route
     answer = actor.request(method, make_path(pattern, subject), body_for(method))
     refused = actor.expected_refusal(permission)
     if refused:
@@ -182,7 +183,7 @@ def is_foreign(actor, kind, owner):
 
 def check_foreign(resources, actor, route, kind):
     """Resources of others and missing ones must get byte-identical responses."""
-    method, pattern, permission = route
+    method, pattern, permission, _ = route
     missing = actor.request(method, make_path(pattern, MISSING), body_for(method))
     if not actor.expected_refusal(permission) and missing[0] != 404:
         yield f"{actor.name}: {method} {pattern} of a missing resource: {missing}"
@@ -214,7 +215,7 @@ def check_all(resources, actor, routes):
 
 
 def test_nobody_reaches_resources_of_others(resources):
-    aliased = [(m, p.replace("/api/links", "/api/urls"), r) for m, p, r in ROUTES if p.startswith("/api/links")]
+    aliased = [(m, p.replace("/api/links", "/api/urls"), *r) for m, p, *r in ROUTES if p.startswith("/api/links")]
     before = resources.state()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda actor: check_all(resources, actor, ROUTES), resources.actors))
@@ -231,12 +232,12 @@ def test_no_response_contains_data_of_others(resources):
     """Covers lists, searches, and requests that name another user's id or text."""
     bob = resources.users["bob"].id
     mark = resources.marks["bob"]
-    queries = ["", "limit=100", f"owner={bob}", "owner=all", f"q={mark}", f"filter=title:'{mark}'", f"owner_id={bob}"]
+    queries = ["", "limit=100", f"workspace={bob}", "workspace=all", f"q={mark}", f"filter=title:'{mark}'", f"workspace_id={bob}"]
     seen = 0
     for actor in resources.actors:
         if actor.permission == "admin":
             continue
-        for method, pattern, _ in ROUTES:
+        for method, pattern, *_ in ROUTES:
             if method != "GET" or resource_kind(pattern):
                 continue
             for query in queries:
@@ -249,14 +250,14 @@ def test_no_response_contains_data_of_others(resources):
 
 def test_bulk_changes_do_not_touch_resources_of_others(resources):
     """Covers endpoints that name links in their body or filter."""
-    rows = {(method, pattern) for method, pattern, _ in ROUTES}
+    rows = {(method, pattern) for method, pattern, *_ in ROUTES}
     bob = resources.by_kind["link"]["bob"][0]
     slug = resources.database.value("SELECT slug FROM links WHERE id = %s", bob)
     attempts = [
         ("PATCH", "/api/links", f"?filter=id:{bob}", {"state": "disabled"}),
         ("PATCH", "/api/links", f"?filter=slug:'{slug}',id:>0", {"tags": ["caught"]}),
         ("DELETE", "/api/links", f"?filter=id:{bob}", None),
-        ("DELETE", "/api/links", f"?filter=slug:'{slug}',id:>0&owner=all", None),
+        ("DELETE", "/api/links", f"?filter=slug:'{slug}',id:>0&workspace=all", None),
         ("PATCH", "/api/tags/{name...}", "bob", {"name": "caught", "color": "#123456"}),
         ("DELETE", "/api/tags/{name...}", "bob", None),
         ("POST", "/api/links/sync", "", {"links": [{"slug": slug, "claim_token": "wmc_" + "a" * 43}]}),
@@ -278,7 +279,7 @@ def test_owners_and_admins_reach_their_resources(resources):
     admin = next(actor for actor in resources.actors if actor.name == "admin")
     order = {"GET": 0, "PATCH": 1, "POST": 2, "DELETE": 3}
     reached = 0
-    for method, pattern, permission in sorted(ROUTES, key=lambda route: order[route[0]]):
+    for method, pattern, permission, _ in sorted(ROUTES, key=lambda route: order[route[0]]):
         kind = resource_kind(pattern)
         if kind == "link":
             for actor, owner in ((admin, "bob"), (ann, "ann")):

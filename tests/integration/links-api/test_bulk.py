@@ -84,7 +84,7 @@ def test_a_thousand_links_of_two_megabytes_are_one_request(ann, database):
     assert database.value("SELECT count(*) FROM links WHERE slug = ANY (%s)", slugs) == 1000
     entries = "SELECT action, subject_type, details FROM audit_log WHERE request_id = %s"
     assert database.run(entries, answer.headers["x-request-id"]) == [
-        ("link.create", "user", {"links": 1000, "link_ids": [result["link"]["id"] for result in answer.json["results"]][:100]})
+        ("link.create", "workspace", {"links": 1000, "link_ids": [result["link"]["id"] for result in answer.json["results"]][:100]})
     ]
 
 
@@ -292,7 +292,7 @@ def test_a_transaction_that_takes_too_long_is_aborted(start, ann, service, datab
     hasty = Api(start(PG_STATEMENT_TIMEOUT_MS=3000, PG_HEAVY_STATEMENT_TIMEOUT_MS=3000).url)
     hasty.token = ann.token
     database.run("CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.15); RETURN NEW; END $$")
-    database.run("CREATE TRIGGER be_slow BEFORE UPDATE OF owner_id ON links FOR EACH ROW EXECUTE FUNCTION be_slow()")
+    database.run("CREATE TRIGGER be_slow BEFORE UPDATE OF workspace_id ON links FOR EACH ROW EXECUTE FUNCTION be_slow()")
     try:
         answer = sync(hasty, *links)
     finally:

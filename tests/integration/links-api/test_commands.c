@@ -28,7 +28,7 @@ TEST_CASE(adds_each_link_once_in_any_state)
 	link_fixture_make(f, "again-deleted");
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
 	struct link_write_new foreign = link_fixture_plain("again-foreign");
-	foreign.owner_id = 2;
+	foreign.workspace_id = 2;
 	assert_int_equal(link_fixture_create(f->api, &foreign, &f->other), OK);
 	test_database_run(f->db, "TRUNCATE outbox");
 
@@ -56,7 +56,7 @@ TEST_CASE(walks_through_all_links_in_batches)
 	struct commands_republish_cursor cursor = { 0 };
 	test_database_run(
 		f->db,
-		"INSERT INTO links (slug, link_type, original_url, owner_id) "
+		"INSERT INTO links (slug, link_type, original_url, workspace_id) "
 		"SELECT 'many-' || n, 'PERMANENT', 'https://example.com/', 1 FROM generate_series(1, 2100) AS n");
 	add_next(f, &cursor);
 	assert_int_equal(cursor.count, COMMANDS_REPUBLISH_BATCH_MAX);

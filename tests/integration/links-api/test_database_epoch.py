@@ -4,16 +4,17 @@ import psycopg2
 import pytest
 
 # Ids that nobody outside the database sees, each with the table that its statements change first.
-INSIDE = {"link_counts": "links", "outbox": "links", "link_statistics_changes": "of the consumer: it names links"}
+INSIDE = {"mail_outbox": "what the mail tells of", "link_counts": "links", "outbox": "links", "link_statistics_changes": "of the consumer: it names links"}
 
 IDENTITY = """SELECT table_name::text FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
-              WHERE table_schema = 'public' AND is_identity = 'YES' AND table_type = 'BASE TABLE'"""
+              WHERE table_schema = 'public' AND (is_identity = 'YES' OR starts_with(column_default, 'nextval')) AND table_type = 'BASE TABLE'"""
 
 STATEMENTS = {
     "users": "INSERT INTO users (email, password_hash) VALUES ('early@example.com', '')",
-    "api_keys": "INSERT INTO api_keys (user_id, name, scopes, hint, secret_hash) SELECT id, 'k', '{links:read}', 'wm_', sha256('k') FROM users LIMIT 1",
+    "workspaces": "INSERT INTO workspaces (name, sponsor_id) SELECT 'early', id FROM users LIMIT 1",
+    "api_keys": "INSERT INTO api_keys (workspace_id, created_by, name, scopes, hint, secret_hash) SELECT id, id, 'k', '{links:read}', 'wm_', sha256('k') FROM users LIMIT 1",
     "sessions": "INSERT INTO sessions (user_id, secret_hash) SELECT id, sha256('s') FROM users LIMIT 1",
-    "shares": "INSERT INTO shares (owner_id, tag, token_hash) SELECT id, 'early', sha256('t') FROM users LIMIT 1",
+    "shares": "INSERT INTO shares (workspace_id, tag, token_hash) SELECT id, 'early', sha256('t') FROM users LIMIT 1",
     "audit_log": "INSERT INTO audit_log (action, subject_type, subject_id) VALUES ('link.create', 'link', 1)",
     "links": "INSERT INTO links (slug, link_type, original_url, expires_at) VALUES ('early', 'TEMPORARY', 'https://a.example/', now())",
     "blocked_hosts": "INSERT INTO blocked_hosts (host) VALUES ('early.example')",

@@ -236,7 +236,7 @@ def test_backlogs_and_locks_are_shown_with_their_problems(service, database):
     )
     database.run("INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques) SELECT n, '2026-11-20T07:00Z', 0, 1, 0, 0 FROM generate_series(1, 7) AS n")
     database.run(
-        """INSERT INTO links (slug, link_type, original_url, owner_id, state, expires_at, state_since)
+        """INSERT INTO links (slug, link_type, original_url, workspace_id, state, expires_at, state_since)
            SELECT concat('h', n), 'PERMANENT', 'https://example.com/', %s, (ARRAY['ACTIVE', 'DELETED', 'EXPIRED'])[n], '2026-11-01T00:00Z',
                   '2026-11-02T00:00Z'::timestamptz + n * interval '1 h' FROM generate_series(1, 3) AS n""", admin.id
     )  # fmt: skip

@@ -14,7 +14,7 @@ LINK = {"original_url": "https://example.com/"}
 # A slow Redis invalidates the cache. These tests need it to respond even on a busy machine.
 VARIABLES = {"REDIS_TIMEOUT_MS": 5000}
 BULK = {"links": [LINK]}
-OF_OWNER = "SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)"
+OF_WORKSPACE = "SELECT count(*) FROM links WHERE workspace_id = (SELECT id FROM users WHERE email = %s)"
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
@@ -128,7 +128,7 @@ def test_the_same_key_is_refused_while_the_first_request_is_in_flight(new_user, 
         assert first.result().status == 201
     blocker.close()
     assert user.call("POST", "/api/links", LINK, headers).body == first.result().body
-    assert database.value("SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
+    assert database.value("SELECT count(*) FROM links WHERE workspace_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
 
 
 def test_many_concurrent_requests_create_one_link(new_user, database):
@@ -137,7 +137,7 @@ def test_many_concurrent_requests_create_one_link(new_user, database):
         answers = list(pool.map(lambda _: user.call("POST", "/api/links", LINK, headers), range(24)))
     assert {answer.status for answer in answers} <= {201, 409}
     assert len({answer.body for answer in answers if answer.status == 201}) == 1
-    assert database.value("SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
+    assert database.value("SELECT count(*) FROM links WHERE workspace_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
 
 
 def test_a_key_expires_after_a_day(ann, database):
@@ -216,7 +216,7 @@ def test_a_retry_of_an_uncommitted_request_creates_the_link(new_user, database, 
         blocker.close()
         answer = retry_after_killing(service, spawn, pending, user, headers)
     assert answer.status == 200 and "idempotency-replayed" not in answer.headers
-    assert database.value(OF_OWNER, user.email) == 1
+    assert database.value(OF_WORKSPACE, user.email) == 1
 
 
 def test_a_retry_of_a_committed_request_returns_its_link(new_user, database, spawn):
@@ -227,14 +227,14 @@ def test_a_retry_of_a_committed_request_returns_its_link(new_user, database, spa
     try:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             pending = pool.submit(user.call, "POST", "/api/links/bulk", BULK, headers)
-            wait_until(lambda: database.value(OF_OWNER, user.email) == 1, 60, "the link to be committed")
+            wait_until(lambda: database.value(OF_WORKSPACE, user.email) == 1, 60, "the link to be committed")
             service.kill()
             database.redis.thaw()
             answer = retry_after_killing(service, spawn, pending, user, headers)
     finally:
         database.redis.thaw()
     assert answer.status == 200 and answer.headers["idempotency-replayed"] == "true"
-    assert database.value(OF_OWNER, user.email) == 1
+    assert database.value(OF_WORKSPACE, user.email) == 1
 
 
 def hold_uncached_row(database, slug):

@@ -105,7 +105,7 @@ def test_administrators_neither_read_nor_change_the_notes_of_others(ann, service
     admin = User(service, database, "admin")
     link = ann.create(notes=NOTES)
     assert read(admin, link)["notes"] is None
-    listed = admin.call("GET", f"/api/links?owner=all&q={link['slug']}").json["links"]
+    listed = admin.call("GET", f"/api/links?workspace=all&q={link['slug']}").json["links"]
     assert [each["notes"] for each in listed] == [None]
     expect(change(admin, link, {"notes": "mine", "title": "mine"}), 409, "/notes")
     assert read(ann, link) == link

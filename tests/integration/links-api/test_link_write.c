@@ -128,7 +128,7 @@ TEST_CASE(refuses_too_many_links_and_an_unknown_owner)
 	struct link_fixture *f = *state;
 	struct bulk *b = bulk_of_many(MANY + 1);
 	assert_int_equal(create(f->api, b, MANY + 1), ERR_LIMIT);
-	b->news[0].owner_id = 999;
+	b->news[0].workspace_id = 999;
 	assert_int_equal(create(f->api, b, 2), ERR_NOT_FOUND);
 	assert_int_equal(create(f->api, b, 0), OK);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);

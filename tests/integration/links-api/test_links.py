@@ -14,7 +14,7 @@ from waiting import wait_until
 # A slow Redis invalidates the cache. These tests need it to respond even on a busy machine.
 VARIABLES = {"REDIS_TIMEOUT_MS": 5000}
 FIELDS = [
-    "id", "owner_id", "slug", "short_url", "original_url", "destination_host_display", "destination_blocked", "link_type", "state",
+    "id", "workspace_id", "created_by", "slug", "short_url", "original_url", "destination_host_display", "destination_blocked", "link_type", "state",
     "redirect_status", "starts_at", "expires_at", "expired_url",
     "title", "tags", "notes", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
     "created_at", "updated_at", "deleted_at",
@@ -437,7 +437,7 @@ def test_platform_statistics_stay_exact_through_all_changes(ann, database):
         assert step().status in (200, 204)
         links = database.value("SELECT count(*) FROM links WHERE state <> 'DELETED'")
         assert ann.call("GET", "/api/stats").json["total_links"] == links
-    assert database.value("SELECT sum(links) FROM link_counts WHERE owner_id >= 0") == links
+    assert database.value("SELECT sum(links) FROM link_counts WHERE workspace_id >= 0") == links
 
 
 def test_two_accounts_have_different_tokens(service):

@@ -25,7 +25,7 @@ def account(service):
 @pytest.fixture
 def user(account, database):
     """The shared account without links; registering one takes a second."""
-    database.run("DELETE FROM links WHERE owner_id = %s", account.id)
+    database.run("DELETE FROM links WHERE workspace_id = %s", account.id)
     return account
 
 
@@ -77,7 +77,7 @@ def test_nobody_gets_the_list_of_another_user(service, user):
 
 def test_a_page_of_100_links_with_the_longest_urls_is_complete(user, database):
     database.run(
-        """INSERT INTO links (slug, link_type, original_url, expired_url, owner_id)
+        """INSERT INTO links (slug, link_type, original_url, expired_url, workspace_id)
            SELECT 'big-' || %s || '-' || i, 'PERMANENT', 'https://e.example/' || repeat('u', 2030),
                   'https://e.example/' || repeat('v', 2030), %s FROM generate_series(1, 100) AS i""",
         user.id,

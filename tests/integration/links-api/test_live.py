@@ -39,7 +39,7 @@ def publish(VisitEvent):
         ids = [uuid.uuid4() for _ in range(count)]
         for event_id in ids:
             visit = VisitEvent(event_id=event_id.bytes, occurred_at_us=time.time_ns() // 1000, link_id=7, slug="abc", status=302,
-                               latency_us=1500, owner_id=owner.id, **fields)  # fmt: skip
+                               latency_us=1500, workspace_id=owner.id, **fields)  # fmt: skip
             producer.produce(TOPIC, visit.SerializeToString(), key=event_id.hex)
             producer.poll(0)
         assert producer.flush(60) == 0
@@ -206,7 +206,7 @@ def test_sessions_and_keys_with_the_scope_may_listen(service, user, database, pu
     expected = publish(user, 1)[0]
     for headers in (
         {"Cookie": f"__Host-waymark={insert_session(database, user.id)}", "Sec-Fetch-Site": "same-origin"},
-        {"X-Api-Key": insert_api_key(database, user.id, ["stats:read"])},
+        {"X-Api-Key": insert_api_key(database, user.id, ["visits:read"])},
     ):
         assert json.loads(first_visit(service, headers))["event_id"] == expected
 
@@ -225,7 +225,7 @@ def test_invalid_requests_are_refused(service, user, expect):
     for position in ("", "x", "0", "0:-1", "100:1", "0:1;", "0:99999999999999999999"):
         expect(get(**{"Last-Event-ID": position}), 400, "/Last-Event-ID")
     expect(get(Accept="application/json"), 406)
-    expect(user.call("GET", "/api/live?owner=1"), 400, "/owner")
+    expect(user.call("GET", "/api/live?workspace=1"), 400, "/workspace")
     expect(Api(service.url).call("GET", "/api/live"), 401)
 
 

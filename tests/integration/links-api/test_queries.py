@@ -28,7 +28,7 @@ def account(service):
 @pytest.fixture
 def user(account, database):
     """The shared account without links; registering one takes a second."""
-    database.run("DELETE FROM links WHERE owner_id = %s", account.id)
+    database.run("DELETE FROM links WHERE workspace_id = %s", account.id)
     return account
 
 
@@ -211,7 +211,7 @@ def test_a_search_finds_no_links_of_others(user, bob):
 
 def test_a_total_stops_at_ten_thousand_matches(user, database):
     database.run(
-        "INSERT INTO links (slug, link_type, original_url, owner_id, title) SELECT 'many-' || %s || '-' || i, 'PERMANENT', 'https://example.com/',"
+        "INSERT INTO links (slug, link_type, original_url, workspace_id, title) SELECT 'many-' || %s || '-' || i, 'PERMANENT', 'https://example.com/',"
         " %s, CASE WHEN i <= 10000 THEN 'exactly' ELSE '' END FROM generate_series(1, 10001) AS i", user.id, user.id,
     )  # fmt: skip
     assert shown(user)["pagination"]["total"] == 10001, "the total is exact without a search"
@@ -228,7 +228,7 @@ def crowded(service, database):
     """An account with 11,000 links and sampled trigrams. How often each text occurs is far from where another plan is chosen, because the sample is random."""
     user = register_user(service)
     database.run(
-        "INSERT INTO links (slug, link_type, original_url, owner_id, title, tags)"
+        "INSERT INTO links (slug, link_type, original_url, workspace_id, title, tags)"
         " SELECT 'crowd' || %s || '-' || i, 'PERMANENT', 'https://shop' || i %% 23 || '.example/Red-Shoes?campaign=c' || i %% 500 || '&x=1', %s,"
         " CASE WHEN i %% 100 = 7 THEN '稀見字' ELSE (array['Winter', 'Ünïted', 'наука', '中文字', 'Winter'])[1 + i %% 5] END || ' sale ' || i, CASE WHEN i %% 1000 = 0 THEN '{rare,even}'::text[] WHEN i %% 2 = 0 THEN '{even}' ELSE '{}' END"
         " FROM generate_series(1, 11000) AS i",
@@ -243,13 +243,13 @@ def crowded(service, database):
 @pytest.fixture
 def crowd(crowded, database):
     """The same account in a database whose statistics claim five times as many links."""
-    database.run("INSERT INTO link_counts (owner_id, links) VALUES (%s, 44000)", crowded.id)
+    database.run("INSERT INTO link_counts (workspace_id, links) VALUES (%s, 44000)", crowded.id)
     database.run("UPDATE link_search_trigrams SET links = links * 5")
     database.run("UPDATE link_search_count SET links = links * 5")
     yield crowded
     database.run("UPDATE link_search_count SET links = links / 5")
     database.run("UPDATE link_search_trigrams SET links = links / 5")
-    database.run("DELETE FROM link_counts WHERE owner_id = %s AND links = 44000", crowded.id)
+    database.run("DELETE FROM link_counts WHERE workspace_id = %s AND links = 44000", crowded.id)
 
 
 TEXT = "lower((slug || E'\\n' || original_url || E'\\n' || title || E'\\n' || shown_url) COLLATE \"default\")"
@@ -258,12 +258,12 @@ TEXT = "lower((slug || E'\\n' || original_url || E'\\n' || title || E'\\n' || sh
 def matches(database, user, q):
     """Each word is somewhere in the text."""
     conditions = "".join(f" AND position(lower(%s) IN {TEXT}) > 0" for _ in q.split())
-    return database.value(f"SELECT count(*) FROM links WHERE owner_id = %s{conditions}", user.id, *q.split())
+    return database.value(f"SELECT count(*) FROM links WHERE workspace_id = %s{conditions}", user.id, *q.split())
 
 
 def test_a_search_in_a_large_account_finds_all_matches(crowd, database):
     dice = random.Random(7)
-    texts = database.run("SELECT slug || E'\\n' || original_url || E'\\n' || title || E'\\n' || shown_url FROM links WHERE owner_id = %s AND id %% 700 = 0", crowd.id)
+    texts = database.run("SELECT slug || E'\\n' || original_url || E'\\n' || title || E'\\n' || shown_url FROM links WHERE workspace_id = %s AND id %% 700 = 0", crowd.id)
     asked = ["campaign=C77&", "=c7&", "shop3", "наука 1", "НАУКА 12", "中文字 3", "ünïted sale 77", "ÜNÏ", "字 sale 9", "winter sale 1234", "winter red"]
     for (text,) in texts:
         line = dice.choice(text.splitlines())
@@ -299,7 +299,7 @@ def test_a_filter_in_a_large_account_has_every_order_and_all_pages(crowd, databa
     clause = "'even' = ANY (tags)" if "tag" in choice else f"position('{choice['q']}' IN {TEXT}) > 0"
     for query in ({}, {"order": "asc"}, {"sort": "humans"}):
         direction = "ASC" if query.get("order") == "asc" else "DESC"
-        expected = database.run(f"SELECT slug FROM links WHERE owner_id = %s AND {clause} ORDER BY created_at {direction}, id {direction} LIMIT 300", crowd.id)
+        expected = database.run(f"SELECT slug FROM links WHERE workspace_id = %s AND {clause} ORDER BY created_at {direction}, id {direction} LIMIT 300", crowd.id)
         found, cursor = [], {}
         for _ in range(3):
             page = shown(crowd, limit=100, **choice, **query, **cursor)
@@ -383,9 +383,9 @@ def test_filters_select_the_right_links(user, rank, database):
 def test_an_invalid_filter_reports_the_position(user, expect):
     problem = expect(user.call("GET", path(filter="state:deleted")), 400, "/filter")
     assert "use the parameter state=" in problem["detail"]
-    problem = expect(user.call("GET", path(filter="tag:x+owner_id:1")), 400, "/filter")
-    assert problem["errors"][0]["detail"] == "at character 7: unknown field owner_id; /docs/nql.md lists the fields"
-    assert problem["detail"] == "Invalid request: filter: at character 7: unknown field owner_id; /docs/nql.md lists the fields."
+    problem = expect(user.call("GET", path(filter="tag:x+workspace_id:1")), 400, "/filter")
+    assert problem["errors"][0]["detail"] == "at character 7: unknown field workspace_id; /docs/nql.md lists the fields"
+    assert problem["detail"] == "Invalid request: filter: at character 7: unknown field workspace_id; /docs/nql.md lists the fields."
     for text in ("x'); DROP TABLE links; --", "title:'a' OR 1=1", "id:1) OR (1=1", "tag:'\\x'", "\U0001f517:1", "id:1\x00"):
         assert user.call("GET", path(filter=text)).status == 400, text
 
@@ -434,7 +434,7 @@ def test_a_change_by_filter_changes_only_matching_links(user, bob, database):
     assert user.call("GET", f"/api/links/{c['id']}").json["link"] == c
     assert bob.call("GET", f"/api/links/{foreign['id']}").json["link"] == foreign
     assert [link["version"] for link in shown(user)["links"]] == [1, 2, 2], "the list is current"
-    entries = "SELECT details FROM audit_log WHERE actor_id = %s AND action = 'link.update' AND subject_type = 'user' AND id > %s"
+    entries = "SELECT details FROM audit_log WHERE actor_id = %s AND action = 'link.update' AND subject_type = 'workspace' AND id > %s"
     (entry,) = database.run(entries, user.id, newest)
     assert (entry[0]["links"], sorted(entry[0]["link_ids"])) == (2, [a["id"], b["id"]]), "one entry for the bulk, none without a change"
 
@@ -484,7 +484,7 @@ def test_a_deletion_by_filter_deletes_only_matching_links_and_each_can_be_restor
     assert names(gone) == names([b, a]) and all(link["deleted_at"] for link in gone)
     assert bob.call("GET", f"/api/links/{foreign['id']}").json["link"] == foreign
     ((details, subject),) = database.run(
-        "SELECT details, subject_id FROM audit_log WHERE actor_id = %s AND action = 'link.delete' AND subject_type = 'user' AND id > %s", user.id, newest
+        "SELECT details, subject_id FROM audit_log WHERE actor_id = %s AND action = 'link.delete' AND subject_type = 'workspace' AND id > %s", user.id, newest
     )
     assert (details["links"], sorted(details["link_ids"]), subject) == (2, [a["id"], b["id"]], user.id), "one entry"
     restored = [user.call("POST", f"/api/links/{link['id']}/restore").json["link"] for link in (a, b)]
@@ -492,7 +492,7 @@ def test_a_deletion_by_filter_deletes_only_matching_links_and_each_can_be_restor
 
 
 @pytest.mark.parametrize(
-    "query, pointer", [("", "/filter"), ("?filter=", "/filter"), ("?owner=all", "/filter"), ("?filter=id:>0&hard=true", "/hard"), ("?filter=id:>0&tag=x", "/tag")]
+    "query, pointer", [("", "/filter"), ("?filter=", "/filter"), ("?workspace=all", "/filter"), ("?filter=id:>0&hard=true", "/hard"), ("?filter=id:>0&tag=x", "/tag")]
 )
 def test_a_deletion_by_filter_needs_a_filter_and_nothing_else(user, expect, query, pointer):
     link = user.create()
@@ -517,7 +517,7 @@ def test_each_deletion_by_filter_is_published(user, database):
 
 def test_a_change_of_too_many_links_changes_nothing(user, database, expect):
     database.run(
-        "INSERT INTO links (slug, link_type, original_url, owner_id) SELECT 'bulk-' || %s || '-' || i, 'PERMANENT', 'https://example.com/', %s"
+        "INSERT INTO links (slug, link_type, original_url, workspace_id) SELECT 'bulk-' || %s || '-' || i, 'PERMANENT', 'https://example.com/', %s"
         " FROM generate_series(1, 1001) AS i", user.id, user.id,
     )  # fmt: skip
     for answer in (change(user, "slug:~bulk", {"state": "disabled"}), delete(user, "slug:~bulk")):
@@ -525,7 +525,7 @@ def test_a_change_of_too_many_links_changes_nothing(user, database, expect):
     assert slugs(user, state="disabled") == slugs(user, state="deleted") == []
     database.run("DELETE FROM links WHERE slug = %s", f"bulk-{user.id}-1")
     assert changed(user, "slug:~bulk", {"state": "disabled"}) == (1000, 1000)
-    assert database.value("SELECT count(*) FROM links WHERE owner_id = %s AND version = 2 AND state = 'DISABLED'", user.id) == 1000
+    assert database.value("SELECT count(*) FROM links WHERE workspace_id = %s AND version = 2 AND state = 'DISABLED'", user.id) == 1000
     assert delete(user, "slug:~bulk").json == {"matched": 1000, "changed": 1000}
     wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "the relay to publish them")
 
@@ -572,7 +572,7 @@ def test_a_change_by_filter_needs_a_filter_and_accepts_six_members(user, expect)
     assert problem["detail"] == "Invalid request: must have original_url, state, expires_at, tags, add_tags or remove_tags."
     expect(change(user, "id:>0", {"title": "x"}), 400, "/title")
     expect(change(user, "id:>0", {"state": "disabled"}, q="x"), 400, "/q")
-    expect(change(user, "id:>0", {"state": "disabled"}, owner="all"), 403)
+    expect(change(user, "id:>0", {"state": "disabled"}, workspace="all"), 403)
     expect(user.call("PATCH", path(filter="id:>0"), b"state=DISABLED", {"Content-Type": "text/plain"}), 415)
     assert slugs(user, state="disabled") == []
 
@@ -604,14 +604,14 @@ def test_the_total_stays_exact_through_all_changes(user, database):
     assert total() == 2
     assert database.value("SELECT count(*) FROM link_ranking WHERE link_id = %s", links[1]["id"]) == 0
     claimed = Api(user.base).call("POST", "/api/links/public", {"original_url": "https://example.com/"}).json["link"]
-    database.run("UPDATE links SET owner_id = %s, link_type = 'PERMANENT' WHERE id = %s", user.id, claimed["id"])
+    database.run("UPDATE links SET workspace_id = %s, link_type = 'PERMANENT' WHERE id = %s", user.id, claimed["id"])
     assert user.call("PATCH", f"/api/links/{links[0]['id']}", {"title": "and again"}).status == 200
     assert total() == 3
     assert len(shown(user, sort="humans")["links"]) == 3
 
 
 def test_many_count_rows_are_merged(user, database):
-    rows = "SELECT count(*) FROM link_counts WHERE owner_id = %s"
+    rows = "SELECT count(*) FROM link_counts WHERE workspace_id = %s"
     create_links(user, 70)
     assert database.value(rows, user.id) > 64
     assert shown(user)["pagination"]["total"] == 70
@@ -663,18 +663,18 @@ def test_the_owner_parameter_is_for_administrators(service, bob, database, expec
     link = bob.create()
     bob.id = bob.call("GET", "/api/auth/me").json["user"]["id"]
     for owner in (bob.id, "all"):
-        problem = expect(user.call("GET", path(owner=owner)), 403)
+        problem = expect(user.call("GET", path(workspace=owner)), 403)
         assert problem["type"].endswith("/problems/forbidden")
     mine = user.create()
-    assert slugs(user, owner=user.id) == [mine["slug"]], "everyone may name their own id"
-    assert change(user, f"id:{mine['id']}", {"tags": ["t"]}, owner=user.id).json == {"matched": 1, "changed": 1}
+    assert slugs(user, workspace=user.id) == [mine["slug"]], "everyone may name their own id"
+    assert change(user, f"id:{mine['id']}", {"tags": ["t"]}, workspace=user.id).json == {"matched": 1, "changed": 1}
     assert user.call("DELETE", f"/api/links/{mine['id']}?hard=true").status == 204
     database.run("UPDATE users SET role = 'admin' WHERE id = %s", user.id)
     admin = Api(service.url)
     admin.token = user.token
 
     def seen(owner, **query):
-        answer = admin.call("GET", path(owner=owner, **query))
+        answer = admin.call("GET", path(workspace=owner, **query))
         return [] if answer.status == 403 else names(answer.json["links"])
 
     own = admin.create()
@@ -684,13 +684,13 @@ def test_the_owner_parameter_is_for_administrators(service, bob, database, expec
     for query in ({"sort": "humans"}, {"q": link["slug"]}, {"state": "active", "sort": "last_visited_at", "order": "desc"}):
         assert link["slug"] in seen(bob.id, **query)
     assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}).json == {"matched": 0, "changed": 0}, "only the administrator's own links"
-    assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}, owner=bob.id).json == {"matched": 1, "changed": 1}
+    assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}, workspace=bob.id).json == {"matched": 1, "changed": 1}
     assert bob.call("GET", "/api/links").json["links"][0]["tags"] == ["by-admin"]
     assert delete(user, f"id:{link['id']}").json == {"matched": 0, "changed": 0}
-    assert names(shown(admin)["links"]) == [own["slug"]], "without owner= it is the administrator's own list"
-    total = shown(admin, owner="all")["pagination"]["total"]
+    assert names(shown(admin)["links"]) == [own["slug"]], "without workspace= it is the administrator's own list"
+    total = shown(admin, workspace="all")["pagination"]["total"]
     assert total == database.value("SELECT count(*) FROM links WHERE state <> 'DELETED'")
-    owners = {each["slug"]: each["owner_id"] for each in shown(admin, owner="all", limit=100)["links"]}
+    owners = {each["slug"]: each["workspace_id"] for each in shown(admin, workspace="all", limit=100)["links"]}
     assert (owners[own["slug"]], owners[link["slug"]]) == (user.id, bob.id)
 
 
@@ -698,7 +698,7 @@ def test_an_api_key_of_an_administrator_has_only_its_own_links(service, database
     admin = User(service, database, "admin")
     key = Api(service.url)
     key.token = insert_api_key(database, admin.id, ["links:read", "links:write"])
-    for answer in (key.call("GET", path(owner="all")), change(key, "state:active", {"tags": ["t"]}, owner="all"), delete(key, "state:active", owner="all")):
+    for answer in (key.call("GET", path(workspace="all")), change(key, "state:active", {"tags": ["t"]}, workspace="all"), delete(key, "state:active", workspace="all")):
         assert "administrator's access token" in expect(answer, 403)["detail"]
 
 
@@ -709,7 +709,7 @@ def test_links_of_a_blocked_account_continue_until_an_administrator_disables_the
     assert admin.call("PATCH", account, {"blocked": True}).status == 200
     assert user.call("GET", "/api/auth/me").status == 403
     assert {admin.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in links} == {"active"}
-    answer = admin.call("PATCH", f"/api/links?owner={user.id}&filter=state:active", {"state": "disabled"})
+    answer = admin.call("PATCH", f"/api/links?workspace={user.id}&filter=state:active", {"state": "disabled"})
     assert answer.json == {"matched": 3, "changed": 3}
     assert admin.call("PATCH", account, {"blocked": False}).status == 200
     assert {user.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in links} == {"disabled"}

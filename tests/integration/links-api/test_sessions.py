@@ -217,7 +217,7 @@ def test_an_ended_session_is_refused_at_once_on_every_instance(browser, service,
         answer = thief.call(method, path, body)
         assert answer.status == 401, (method, path, answer)
         assert answer.headers["set-cookie"].startswith(f"{COOKIE}=; ") and "Max-Age=0" in answer.headers["set-cookie"]
-    assert database.value("SELECT count(*) FROM links WHERE owner_id = %s", browser.id) == 0
+    assert database.value("SELECT count(*) FROM links WHERE workspace_id = %s", browser.id) == 0
 
 
 def test_sessions_of_others_go_on(browser, service, register, admin, database):
@@ -326,8 +326,8 @@ class Victim:
     def state(self):
         tables = {
             "users": "email, name, password_hash, token_generation, deleted_at FROM users WHERE id",
-            "links": "id, version, state, title FROM links WHERE owner_id",
-            "api_keys": "id FROM api_keys WHERE user_id",
+            "links": "id, version, state, title FROM links WHERE workspace_id",
+            "api_keys": "id FROM api_keys WHERE created_by",
             "sessions": "id, secret_hash FROM sessions WHERE user_id",
         }
         return {table: self.database.run(f"SELECT {rest} = %s ORDER BY 1", self.id) for table, rest in tables.items()}

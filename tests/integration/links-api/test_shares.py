@@ -183,7 +183,7 @@ def test_only_an_own_link_can_be_shared(user, service, database, expect, of):
         ({"link_id": 1.5}, ["/link_id"]), ({"tag": ""}, ["/tag"]), ({"tag": "x" * 51}, ["/tag"]), ({"tag": 7}, ["/tag"]),
         ({"tag": "x", "title": "x" * 201}, ["/title"]), ({"tag": "x", "title": "a\nb"}, ["/title"]), ({"tag": "x", "password": "short"}, ["/password"]),
         ({"tag": "x", "password": "x" * 73}, ["/password"]), ({"tag": "x", "expires_at": "2001-01-01T00:00:00Z"}, ["/expires_at"]),
-        ({"tag": "x", "expires_at": "tomorrow"}, ["/expires_at"]), ({"tag": "x", "filter": "id:7"}, ["/filter"]), ({"tag": "x", "owner_id": 1}, ["/owner_id"]),
+        ({"tag": "x", "expires_at": "tomorrow"}, ["/expires_at"]), ({"tag": "x", "filter": "id:7"}, ["/filter"]), ({"tag": "x", "workspace_id": 1}, ["/workspace_id"]),
     ],
 )  # fmt: skip
 def test_invalid_shares_are_refused(owner, expect, body, fields):
@@ -191,11 +191,11 @@ def test_invalid_shares_are_refused(owner, expect, body, fields):
 
 
 @pytest.mark.parametrize("scopes", [["stats:read"], ["links:write"], ["links:read", "links:write", "stats:read"]])
-def test_api_keys_cannot_manage_shares(user, database, expect, scopes):
+def test_api_keys_without_the_scope_cannot_manage_shares(user, database, expect, scopes):
     made, key = share(user), Api(user.base)
     key.token = insert_api_key(database, user.id, scopes)
     for method, path, body in (("POST", "/api/shares", {"tag": "x"}), ("GET", "/api/shares", None), ("DELETE", f"/api/shares/{made['share']['id']}", None)):
-        assert expect(key.call(method, path, body), 403)["type"] == "/problems/forbidden"
+        assert expect(key.call(method, path, body), 403)["type"] == "/problems/scope"
 
 
 def test_shares_of_others_are_neither_listed_nor_revoked(user, service, database, expect):
@@ -209,7 +209,7 @@ def test_shares_of_others_are_neither_listed_nor_revoked(user, service, database
 
 def test_an_account_has_at_most_a_hundred_shares(user, database, expect):
     for _ in range(98):
-        database.run("INSERT INTO shares (owner_id, tag, token_hash) VALUES (%s, 'x', sha256(gen_random_uuid()::text::bytea))", user.id)
+        database.run("INSERT INTO shares (workspace_id, tag, token_hash) VALUES (%s, 'x', sha256(gen_random_uuid()::text::bytea))", user.id)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: user.call("POST", "/api/shares", {"tag": "x"}), range(4)))
     assert sorted(answer.status for answer in answers) == [201, 201, 409, 409]
@@ -224,9 +224,7 @@ ENDINGS = {
     "the link is deleted": lambda user, made, database: user.call("DELETE", f"/api/links/{made['share']['link']['id']}"),
     "the link is purged": lambda user, made, database: database.run("DELETE FROM links WHERE id = %s", made["share"]["link"]["id"]),
     "the account is blocked": lambda user, made, database: database.run("UPDATE users SET blocked = true WHERE id = %s", user.id),
-    "the account is deleted": lambda user, made, database: database.run(
-        "UPDATE users SET deleted_at = clock_timestamp(), email = NULL, password_hash = NULL, name = '' WHERE id = %s", user.id
-    ),
+    "the workspace is deleted": lambda user, made, database: database.run("UPDATE workspaces SET deleted_at = clock_timestamp() WHERE id = %s", user.id),
 }
 
 
@@ -352,7 +350,7 @@ def test_the_access_token_of_a_lost_share_does_not_open_the_next_one_with_its_id
     assert reader.call("GET", "/api/shared").status == 200
     database.run("DELETE FROM shares WHERE id = %s", lost["share"]["id"])
     database.run(
-        "INSERT INTO shares (id, owner_id, tag, token_hash) OVERRIDING SYSTEM VALUE VALUES (%s, %s, 'secret', %s)",
+        "INSERT INTO shares (id, workspace_id, tag, token_hash) OVERRIDING SYSTEM VALUE VALUES (%s, %s, 'secret', %s)",
         lost["share"]["id"], user.id, hashlib.sha256(b"of another share").digest(),
     )  # fmt: skip
     assert reader.call("GET", "/api/shared").status == 401
@@ -364,7 +362,7 @@ def test_an_access_token_is_valid_for_an_hour_at_most(user):
     assert answer.headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize("parameter", ["tag=x", "filter=id:1", "link_id=1", "owner=1", "cursor=x", "format=csv"])
+@pytest.mark.parametrize("parameter", ["tag=x", "filter=id:1", "link_id=1", "workspace=1", "cursor=x", "format=csv"])
 @pytest.mark.parametrize("path", STATISTICS)
 def test_the_scope_comes_from_the_share_alone(owner, expect, path, parameter):
     reader = reader_of(owner, share(owner, link_id=owner.links[0]["id"])["token"])
@@ -398,7 +396,7 @@ def test_a_share_is_refused_before_its_password_is_hashed(one_thread, database, 
     body = {"tag": "x", "password": PASSWORD}
     if why == "too many shares":
         token = "sha256(gen_random_uuid()::text::bytea)"
-        database.run(f"INSERT INTO shares (owner_id, tag, token_hash) SELECT %s, 'x', {token} FROM generate_series(1, 100)", user.id)
+        database.run(f"INSERT INTO shares (workspace_id, tag, token_hash) SELECT %s, 'x', {token} FROM generate_series(1, 100)", user.id)
     elif why == "an invalid expiry":
         body["expires_at"] = "2001-01-01T00:00:00Z"
     elif why == "a short password":

@@ -46,7 +46,7 @@ static enum err create(const char *slug, slug_allocator_source source, struct li
 		.requested = { .slug = slug,
 		               .original_url = "https://example.com/",
 		               .redirect_status = 302,
-		               .owner_id = 1 },
+		               .workspace_id = 1 },
 		.link = out,
 	};
 	assert_int_equal(pg_conn_begin(conn), OK);

@@ -49,7 +49,7 @@ def owner(new_user, database):
     for i, link in enumerate([*links, deleted, other.create(tags=["mail"])]):
         add_visits(database, link["id"], 500, BEGIN, END, seed=i / 8)
     assert owner.call("DELETE", f"/api/links/{deleted['id']}").status == 204
-    database.run("UPDATE visit_log SET owner_id = 0 WHERE link_id = %s AND occurred_at < %s", links[0]["id"], BEGIN + datetime.timedelta(days=10))
+    database.run("UPDATE visit_log SET workspace_id = 0 WHERE link_id = %s AND occurred_at < %s", links[0]["id"], BEGIN + datetime.timedelta(days=10))
     roll_up(database)
     owner.links = links
     return owner
@@ -59,9 +59,9 @@ def plain(database, owner, columns, condition, start, to, filters=()):
     where, values = filters_sql(list(filters))
     group = " GROUP BY " + ", ".join(str(i + 1) for i in range(columns.count(" AS "))) if columns else ""
     account = "(SELECT id FROM users WHERE email = %s)"
-    links = f"link_id IN (SELECT id FROM links WHERE owner_id = {account} AND state <> 'DELETED' AND {condition})"
+    links = f"link_id IN (SELECT id FROM links WHERE workspace_id = {account} AND state <> 'DELETED' AND {condition})"
     return database.run(
-        f"SELECT {columns}{SUMS} FROM visit_log WHERE {f'owner_id = {account}' if condition is None else links}"
+        f"SELECT {columns}{SUMS} FROM visit_log WHERE {f'workspace_id = {account}' if condition is None else links}"
         f" AND occurred_at >= %s AND occurred_at < %s{where}{group}",
         owner.email, start, to, *values,
     )  # fmt: skip
@@ -268,7 +268,7 @@ def test_a_changed_tag_moves_the_whole_history_and_a_deletion_or_a_claim_none_of
     assert (humans(owner), humans(owner, tag="old"), humans(owner, tag="new")) == (300, 300, 0)
     owner.call("PATCH", f"/api/links/{link['id']}", {"tags": ["new"]})
     assert (humans(owner, tag="old"), humans(owner, tag="new")) == (0, 300)
-    database.run("UPDATE links SET owner_id = (SELECT id FROM users WHERE email = %s) WHERE id = %s", owner.email, claimed["id"])
+    database.run("UPDATE links SET workspace_id = (SELECT id FROM users WHERE email = %s) WHERE id = %s", owner.email, claimed["id"])
     assert (humans(owner), humans(other)) == (300, 300)
     owner.call("DELETE", f"/api/links/{link['id']}")
     assert (humans(owner), humans(owner, tag="new")) == (300, 0)
@@ -334,7 +334,7 @@ def test_a_query_that_takes_too_long_is_refused(new_user, database, start, expec
     eve.create()
     span = {"start": text(BEGIN), "to": text(END)}
     with psycopg2.connect(database.url()) as blocker:
-        blocker.cursor().execute("LOCK TABLE rollup_account_day, rollup_account_hour IN ACCESS EXCLUSIVE MODE")
+        blocker.cursor().execute("LOCK TABLE rollup_workspace_day, rollup_workspace_hour IN ACCESS EXCLUSIVE MODE")
         for below in ("summary", "timeseries", "country"):
             problem = expect(eve.call("GET", path(below, **span)), 422)
             assert problem["type"] == "/problems/too-many-visits", problem
@@ -348,7 +348,7 @@ def test_a_broken_list_is_an_error_and_the_service_goes_on(new_user, database, e
     link = owner.create()
     span = {"start": text(BEGIN + datetime.timedelta(minutes=15)), "to": text(END)}
     database.run(
-        "INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques) SELECT id, owner_id, %s, 1, 3, 0, 0 FROM links WHERE id = %s",
+        "INSERT INTO rollup_delta (link_id, workspace_id, hour, entries, humans, bots, uniques) SELECT id, workspace_id, %s, 1, 3, 0, 0 FROM links WHERE id = %s",
         BEGIN, link["id"],
     )  # fmt: skip
     for broken in ("3\x1f0\x1f0", "3\x1f0\x1f0\x1f1\x1e", "x", "3\x1f0\x1f0\x1f1\x1f"):

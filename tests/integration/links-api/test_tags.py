@@ -50,7 +50,7 @@ def link_of(api, link):
 
 def insert_links(database, owner, count, tag):
     database.run(
-        """INSERT INTO links (slug, link_type, original_url, owner_id, tags)
+        """INSERT INTO links (slug, link_type, original_url, workspace_id, tags)
            SELECT concat('t', %s::text, '-', n), 'PERMANENT', 'https://example.com/', %s, ARRAY[%s] FROM generate_series(1, %s) AS n""",
         owner.id, owner.id, tag, count,
     )  # fmt: skip
@@ -170,7 +170,7 @@ def test_a_color_belongs_to_the_tag_of_one_account(owner, service, database):
     assert listed(owner) == {"mail": ("#1b7f4d", 1)} and listed(other) == {"mail": (None, 1)}
     assert changed(owner, "mail", color="#000000")["color"] == "#000000"
     assert changed(owner, "mail", color=None)["color"] is None
-    assert database.value("SELECT count(*) FROM tag_colors WHERE owner_id = %s", owner.id) == 0
+    assert database.value("SELECT count(*) FROM tag_colors WHERE workspace_id = %s", owner.id) == 0
 
 
 def test_a_color_follows_a_rename_and_gives_way_to_the_color_of_the_other_tag(owner):
@@ -191,7 +191,7 @@ def test_a_color_needs_a_link_and_an_account_has_at_most_a_thousand(owner, expec
     database.run("INSERT INTO tag_colors SELECT %s, concat('t', n), '#123456' FROM generate_series(1, 1000) AS n", owner.id)
     problem = expect(change(owner, "one", color="#123456"), 409, "/color")
     assert problem["detail"] == "Your account already has 1,000 colors. Delete one first."
-    database.run("DELETE FROM tag_colors WHERE tag = 't1' AND owner_id = %s", owner.id)
+    database.run("DELETE FROM tag_colors WHERE tag = 't1' AND workspace_id = %s", owner.id)
     assert change(owner, "one", color="#123456").status == change(owner, "one", color="#654321").status == 200
 
 
@@ -256,10 +256,10 @@ def test_the_audit_log_has_one_entry_for_each_change(owner, database):
     entries = [database.run("SELECT action, subject_type, subject_id, details FROM audit_log WHERE request_id = %s", r.headers["x-request-id"]) for r in requests]
     of_links = {"links": 2, "link_ids": links}
     assert entries == [
-        [("tag.update", "user", owner.id, {**of_links, "tag": "old", "new_name": "new"})],
-        [("tag.update", "user", owner.id, {"links": 0, "link_ids": [], "tag": "new", "color": "#123456"})],
+        [("tag.update", "workspace", owner.id, {**of_links, "tag": "old", "new_name": "new"})],
+        [("tag.update", "workspace", owner.id, {"links": 0, "link_ids": [], "tag": "new", "color": "#123456"})],
         [],
-        [("tag.delete", "user", owner.id, {**of_links, "tag": "new"})],
+        [("tag.delete", "workspace", owner.id, {**of_links, "tag": "new"})],
     ]
 
 
@@ -269,16 +269,16 @@ def test_the_audit_log_has_one_entry_for_each_change(owner, database):
 def test_ten_thousand_links_change_in_one_request_and_more_are_refused(owner, database, expect):
     insert_links(database, owner, LINKS_MAX, "many")
     assert changed(owner, "many", name="more")["changed"] == LINKS_MAX
-    assert database.run("SELECT DISTINCT tags, version FROM links WHERE owner_id = %s", owner.id) == [(["more"], 2)]
+    assert database.run("SELECT DISTINCT tags, version FROM links WHERE workspace_id = %s", owner.id) == [(["more"], 2)]
     one = owner.create(tags=["more"])
     problem = expect(change(owner, "more", name="many"), 422)
     assert "10,000" in problem["detail"] and problem["type"].endswith("/too-many-links")
     expect(owner.call("DELETE", "/api/tags/more"), 422)
-    assert database.run("SELECT DISTINCT tags FROM links WHERE owner_id = %s", owner.id) == [(["more"],)]
+    assert database.run("SELECT DISTINCT tags FROM links WHERE workspace_id = %s", owner.id) == [(["more"],)]
     assert changed(owner, "more", color="#123456")["color"] == "#123456"
     owner.call("PATCH", f"/api/links/{one['id']}", {"tags": []})
     assert owner.call("DELETE", "/api/tags/more").status == 204
-    assert database.value("SELECT count(*) FROM links WHERE owner_id = %s AND tags <> '{}'", owner.id) == 0
+    assert database.value("SELECT count(*) FROM links WHERE workspace_id = %s AND tags <> '{}'", owner.id) == 0
 
 
 def test_the_links_count_against_the_limit_of_bulk_requests(start, database, expect):
@@ -294,11 +294,11 @@ def test_the_links_count_against_the_limit_of_bulk_requests(start, database, exp
 def test_renames_at_once_lose_no_link_and_leave_no_tag_twice(owner, database):
     names = ["a", "b", "c", "d"]
     insert_links(database, owner, 300, "a")
-    database.run("UPDATE links SET tags = '{b,c}' WHERE owner_id = %s AND id %% 2 = 0", owner.id)
+    database.run("UPDATE links SET tags = '{b,c}' WHERE workspace_id = %s AND id %% 2 = 0", owner.id)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda i: change(owner, names[i % 4], name=names[(i * 7 + 1) % 4]), range(40)))
     assert {answer.status for answer in answers} <= {200, 404}, answers
-    tags = [row[0] for row in database.run("SELECT tags FROM links WHERE owner_id = %s", owner.id)]
+    tags = [row[0] for row in database.run("SELECT tags FROM links WHERE workspace_id = %s", owner.id)]
     assert len(tags) == 300 and all(each and len(each) == len(set(each)) for each in tags)
     # One after the other, in some order: links that began alike end alike.
     assert len({tuple(each) for each in tags}) <= 2
@@ -310,7 +310,7 @@ def test_a_rename_waits_for_links_that_are_being_created(owner, database):
     with psycopg2.connect(database.url()) as creating, concurrent.futures.ThreadPoolExecutor(1) as pool:
         cursor = creating.cursor()
         cursor.execute("SELECT FROM users WHERE id = %s FOR NO KEY UPDATE", (owner.id,))
-        cursor.execute("INSERT INTO links (slug, link_type, original_url, owner_id, tags) VALUES (%s, 'PERMANENT', 'https://example.com/', %s, '{old}')", (f"c{owner.id}", owner.id))
+        cursor.execute("INSERT INTO links (slug, link_type, original_url, workspace_id, tags) VALUES (%s, 'PERMANENT', 'https://example.com/', %s, '{old}')", (f"c{owner.id}", owner.id))
         renamed = pool.submit(changed, owner, "old", name="new")
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
         wait_until(lambda: renamed.done() or database.value(waiting, database.name), 60, "the rename to wait")

@@ -93,8 +93,8 @@ def insert_api_key(database, user_id, scopes, expires="1 hour"):
     """Inserts an API key directly into the database, so that it may already be expired."""
     secret = invent_secret("wm_")
     database.run(
-        "INSERT INTO api_keys (user_id, name, scopes, hint, secret_hash, expires_at) "
-        "VALUES (%s, 'k', %s, %s, %s, clock_timestamp() + %s::interval)",
-        user_id, list(scopes), secret[:7], hashlib.sha256(secret.encode()).digest(), expires,
+        "INSERT INTO api_keys (workspace_id, created_by, name, scopes, hint, secret_hash, expires_at) "
+        "VALUES (%s, %s, 'k', %s, %s, %s, clock_timestamp() + %s::interval)",
+        user_id, user_id, list(scopes), secret[:7], hashlib.sha256(secret.encode()).digest(), expires,
     )  # fmt: skip
     return secret

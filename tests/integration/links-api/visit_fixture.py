@@ -49,9 +49,9 @@ def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
         choices.append(f"CASE WHEN bot THEN {chosen} ELSE '' END" if column == "bot_reason" else chosen)
     database.run("SELECT setseed(%s)", seed)
     database.run(
-        f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, owner_id, slug, status, latency_us, is_bot, visitor_hash,
+        f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, workspace_id, slug, status, latency_us, is_bot, visitor_hash,
                                    {", ".join(columns)})
-            SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, %s, coalesce((SELECT owner_id FROM links WHERE id = %s), 0), 'slug', 302, 1500, bot,
+            SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, %s, coalesce((SELECT workspace_id FROM links WHERE id = %s), 0), 'slug', 302, 1500, bot,
                    decode(md5(concat((t AT TIME ZONE 'UTC')::date, bot, floor(random() * {VISITORS}))), 'hex'), {", ".join(choices)}
             FROM (SELECT CASE WHEN n %% 10 = 0 THEN greatest(date_bin('15 minutes', moment, 'epoch'), %s) ELSE moment END AS t, bot
                   FROM (SELECT n, %s::timestamptz + random() * (%s::timestamptz - %s::timestamptz) AS moment, random() < %s AS bot
@@ -80,7 +80,7 @@ HOURS_KEEP_DAYS = 30
 
 def roll_up(database, dimensions=True):
     """Stores what the consumer would store in three batches. Nothing is folded yet; finish() does that."""
-    database.run("TRUNCATE rollup_delta, rollup_hour, rollup_day, rollup_account_hour, rollup_account_day")
+    database.run("TRUNCATE rollup_delta, rollup_hour, rollup_day, rollup_workspace_hour, rollup_workspace_day")
     database.run("UPDATE rollup_progress SET hours_since = '-infinity'")
     rolled_up = [name for name in DIMENSIONS if dimensions and name not in NOT_ROLLED_UP]
     facts = ", ".join(["('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 %% 96)::text)"] + [f"('{name}', {name})" for name in rolled_up])
@@ -90,13 +90,13 @@ def roll_up(database, dimensions=True):
     )
     totals = ", ".join(f"sum({name}) FILTER (WHERE dimension = 'quarters')" for name in ("humans", "bots", "uniques"))
     database.run(
-        f"""INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques, {", ".join(columns)})
-            SELECT link_id, owner_id, hour, count(*), {totals}, {lists} FROM (
-                SELECT link_id, owner_id, date_trunc('hour', occurred_at, 'UTC') AS hour, get_byte(uuid_send(event_id), 0) %% 3 AS batch, dimension, value,
+        f"""INSERT INTO rollup_delta (link_id, workspace_id, hour, entries, humans, bots, uniques, {", ".join(columns)})
+            SELECT link_id, workspace_id, hour, count(*), {totals}, {lists} FROM (
+                SELECT link_id, workspace_id, date_trunc('hour', occurred_at, 'UTC') AS hour, get_byte(uuid_send(event_id), 0) %% 3 AS batch, dimension, value,
                        count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots,
                        count(*) FILTER (WHERE is_unique) AS uniques
                 FROM visit_log CROSS JOIN LATERAL (VALUES {facts}) AS fact (dimension, value) WHERE value <> '' GROUP BY 1, 2, 3, 4, 5, 6) AS sums
-            GROUP BY link_id, owner_id, hour, batch"""
+            GROUP BY link_id, workspace_id, hour, batch"""
     )
     database.run("TRUNCATE link_statistics")
     database.run(
@@ -122,7 +122,7 @@ def finish(database, before):
     fold(database, before)
     fold(database, before + datetime.timedelta(days=1), 7, 3)
     database.run("UPDATE rollup_progress SET hours_since = %s::date - %s", before, HOURS_KEEP_DAYS)
-    for table in ("rollup_hour", "rollup_account_hour"):
+    for table in ("rollup_hour", "rollup_workspace_hour"):
         database.run(f"DELETE FROM {table} WHERE hour < (SELECT (hours_since - 1)::timestamp AT TIME ZONE 'UTC' FROM rollup_progress)")
 
 

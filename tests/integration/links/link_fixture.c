@@ -45,7 +45,7 @@ struct link_write_new link_fixture_plain(const char *slug)
 		.slug = slug,
 		.original_url = "https://example.com/",
 		.redirect_status = 302,
-		.owner_id = 1,
+		.workspace_id = 1,
 	};
 }
 

@@ -18,7 +18,7 @@ static void assert_same_link(const struct link *a, const struct link *b)
 	assert_string_equal(a->entry.original_url, b->entry.original_url);
 	assert_string_equal(a->entry.expired_url, b->entry.expired_url);
 	assert_int_equal(a->type, b->type);
-	assert_int_equal(a->owner_id, b->owner_id);
+	assert_int_equal(a->workspace_id, b->workspace_id);
 	assert_string_equal(a->title, b->title);
 	assert_int_equal(a->tags.count, b->tags.count);
 	for (size_t i = 0; i < a->tags.count; i++)
@@ -48,7 +48,7 @@ TEST_CASE(stores_every_field_of_a_new_link_and_records_the_event)
 	assert_int_equal(f->link.entry.expires_at_us, INT64_C(4102444800123456));
 	assert_string_equal(f->link.entry.expired_url, "https://example.com/late");
 	assert_int_equal(f->link.type, LINK_TYPE_PERMANENT);
-	assert_int_equal(f->link.owner_id, 1);
+	assert_int_equal(f->link.workspace_id, 1);
 	assert_string_equal(f->link.title, new_link.title);
 	assert_int_equal(f->link.tags.count, 3);
 	assert_string_equal(f->link.tags.tag[0], "a,b \"c\" {d}");
@@ -135,13 +135,13 @@ TEST_CASE(a_link_without_an_owner_needs_an_expiry_time)
 	struct link_fixture *f = *state;
 	static const uint8_t hash[DIGEST_SIZE] = { 1, 2, 3 };
 	struct link_write_new new_link = link_fixture_plain("temporary");
-	new_link.owner_id = 0;
+	new_link.workspace_id = 0;
 	new_link.claim_token_hash = hash;
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), ERR_INVALID);
 	new_link.expires_at_us = INT64_C(4102444800000000);
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
 	assert_int_equal(f->link.type, LINK_TYPE_TEMPORARY);
-	assert_int_equal(f->link.owner_id, 0);
+	assert_int_equal(f->link.workspace_id, 0);
 	assert_int_equal(
 		test_database_ask(f->db, "SELECT get_byte(claim_token_hash, 2) FROM links"), 3);
 }
@@ -150,7 +150,7 @@ TEST_CASE(refuses_an_unknown_owner_and_invalid_tags)
 {
 	struct link_fixture *f = *state;
 	struct link_write_new new_link = link_fixture_plain("refused");
-	new_link.owner_id = 999;
+	new_link.workspace_id = 999;
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), ERR_NOT_FOUND);
 	struct link_tags tags = { .count = 1, .tag = { "" } };
 	new_link = link_fixture_plain("refused");
@@ -181,18 +181,18 @@ TEST_CASE(administrators_see_links_of_all_owners_and_of_none)
 {
 	struct link_fixture *f = *state;
 	struct link_write_new anonymous = link_fixture_plain("nobodys");
-	anonymous.owner_id = 0;
+	anonymous.workspace_id = 0;
 	anonymous.expires_at_us = INT64_C(4102444800000000);
 	link_fixture_make(f, "somebodys");
-	assert_int_equal(link_store_get(f->api, f->link.entry.id, LINK_STORE_ANY_OWNER, &f->other),
-	                 OK);
+	assert_int_equal(
+		link_store_get(f->api, f->link.entry.id, LINK_STORE_ANY_WORKSPACE, &f->other), OK);
 	assert_string_equal(f->other.entry.slug, "somebodys");
 	assert_int_equal(link_fixture_create(f->api, &anonymous, &f->link), OK);
-	assert_int_equal(link_store_get(f->api, f->link.entry.id, LINK_STORE_ANY_OWNER, &f->other),
-	                 OK);
+	assert_int_equal(
+		link_store_get(f->api, f->link.entry.id, LINK_STORE_ANY_WORKSPACE, &f->other), OK);
 	assert_string_equal(f->other.entry.slug, "nobodys");
 	assert_int_equal(link_store_get(f->api, f->link.entry.id, 0, &f->other), ERR_NOT_FOUND);
-	assert_int_equal(link_store_get(f->api, INT64_MAX, LINK_STORE_ANY_OWNER, &f->other),
+	assert_int_equal(link_store_get(f->api, INT64_MAX, LINK_STORE_ANY_WORKSPACE, &f->other),
 	                 ERR_NOT_FOUND);
 }
 

@@ -12,7 +12,7 @@ static const uint8_t token[DIGEST_SIZE] = { 1, 2, 3 }, other_token[DIGEST_SIZE] 
 static void create_anonymous(struct link_fixture *f, const char *slug)
 {
 	struct link_write_new new_link = link_fixture_plain(slug);
-	new_link.owner_id = 0;
+	new_link.workspace_id = 0;
 	new_link.expires_at_us = LATER_US;
 	new_link.claim_token_hash = token;
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
@@ -24,7 +24,7 @@ TEST_CASE(claiming_makes_the_link_permanent)
 	create_anonymous(f, "claimed");
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_lock_by_claim_token(f->api, "claimed", token, &f->link), OK);
-	assert_int_equal(f->link.owner_id, 0);
+	assert_int_equal(f->link.workspace_id, 0);
 	assert_int_equal(link_store_claim(f->api, &f->link, 2), OK);
 	assert_int_equal(pg_conn_commit(f->api), OK);
 	assert_int_equal(link_store_get(f->api, f->link.entry.id, 2, &f->other), OK);
@@ -33,7 +33,7 @@ TEST_CASE(claiming_makes_the_link_permanent)
 	assert_int_equal(f->other.entry.version, 2);
 	struct link_event *event = link_fixture_recorded(f, 1);
 	assert_int_equal(event->change, LINK_CHANGE_CLAIMED);
-	assert_int_equal(event->link.owner_id, 2);
+	assert_int_equal(event->link.workspace_id, 2);
 	free(event);
 }
 
@@ -45,7 +45,7 @@ TEST_CASE(a_repeated_claim_finds_the_owner)
 		assert_int_equal(pg_conn_begin(f->api), OK);
 		assert_int_equal(link_store_lock_by_claim_token(f->api, "again", token, &f->link),
 		                 OK);
-		assert_int_equal(f->link.owner_id, i == 0 ? 0 : 2);
+		assert_int_equal(f->link.workspace_id, i == 0 ? 0 : 2);
 		assert_int_equal(link_store_claim(f->api, &f->link, 2), i == 0 ? OK : ERR_CONFLICT);
 		assert_int_equal(pg_conn_commit(f->api), OK);
 	}

@@ -53,7 +53,7 @@ static enum err create(struct pg_conn *conn, const char *slug, struct link *out)
 	const struct link_write_new new_link = { .slug = slug,
 		                                 .original_url = "https://example.com/",
 		                                 .redirect_status = 302,
-		                                 .owner_id = 1 };
+		                                 .workspace_id = 1 };
 	enum err err = pg_conn_begin(conn);
 	if (err == OK)
 		err = link_fixture_add(conn, &new_link, out);
@@ -210,7 +210,7 @@ TEST_CASE(a_commit_wakes_the_relay_and_nothing_before_does)
 	const struct link_write_new new_link = { .slug = "loud",
 		                                 .original_url = "https://example.com/",
 		                                 .redirect_status = 302,
-		                                 .owner_id = 1 };
+		                                 .workspace_id = 1 };
 	assert_int_equal(pg_conn_query(ear, "LISTEN " OUTBOX_CHANNEL, NULL, NULL), OK);
 	assert_int_equal(pg_conn_begin(f->writers[0]), OK);
 	assert_int_equal(link_fixture_add(f->writers[0], &new_link, &f->link), OK);

@@ -182,7 +182,7 @@ void fixture_add_link(struct fixture *f, const char *name)
 	char sql[1024];
 	char slug[SLUG_SIZE];
 	snprintf(sql, sizeof(sql),
-	         "INSERT INTO links (slug, link_type, original_url, owner_id) "
+	         "INSERT INTO links (slug, link_type, original_url, workspace_id) "
 	         "SELECT '%s', 'PERMANENT', 'https://example.com/%s', min(id) FROM users",
 	         fixture_slug(f, name, slug), name);
 	test_database_run(f->database, sql);

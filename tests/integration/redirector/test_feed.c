@@ -123,9 +123,10 @@ static void publish(struct feed_fixture *s, const char *name, int64_t version,
 {
 	struct link_event *event = mem_zero(sizeof(*event));
 	*event = (struct link_event){ .occurred_at_us = 1, .change = LINK_CHANGE_UPDATED };
-	event->link = (struct link){
-		.type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1
-	};
+	event->link = (struct link){ .type = LINK_TYPE_PERMANENT,
+		                     .workspace_id = 1,
+		                     .created_at_us = 1,
+		                     .updated_at_us = 1 };
 	event->link.entry = (struct link_entry){
 		.id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302
 	};

@@ -113,7 +113,7 @@ static void follow_both_of_a_pair(struct fixture *f, const char *kind)
 	fixture_change_link(f, pair, "slug_exact = true");
 	snprintf(
 		sql, sizeof(sql),
-		"INSERT INTO links (slug, slug_exact, link_type, original_url, owner_id) SELECT '%s', "
+		"INSERT INTO links (slug, slug_exact, link_type, original_url, workspace_id) SELECT '%s', "
 		"true, 'PERMANENT', 'https://example.com/other', min(id) FROM users",
 		fixture_slug(f, other, slug));
 	test_database_run(f->database, sql);

@@ -20,11 +20,11 @@
  */
 static const char visits_sql[] =
 	"INSERT INTO users (email, password_hash) SELECT n || '@example.com', 'none' FROM generate_series(1, 2) AS n;"
-	"INSERT INTO links (slug, link_type, original_url, expires_at, created_at, owner_id) "
+	"INSERT INTO links (slug, link_type, original_url, expires_at, created_at, workspace_id) "
 	"SELECT 'rebuild-' || n, CASE WHEN n % 3 = 0 THEN 'TEMPORARY' ELSE 'PERMANENT' END, 'https://example.com/', "
 	"now() + interval '8 hours', now() - interval '9 days', nullif(n % 3, 0) FROM generate_series(1, 20) n;"
 	"SELECT visit_log_make_partition((now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(0, 2) n;"
-	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, owner_id, slug, status, latency_us, is_bot, is_unique, country, city, "
+	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, workspace_id, slug, status, latency_us, is_bot, is_unique, country, city, "
 	"region, referrer_host, browser, os, device, language, utm_source, utm_medium, utm_campaign) "
 	"SELECT (at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, (SELECT min(id) FROM links) + n % 20, (n + n / 20) % 3, 'rebuild', 302, "
 	"100 + n * 7 % 5000, n % 5 = 0, n % 5 > 0 AND n % 3 = 0, (ARRAY['DE', 'FR', ''])[1 + n % 3], "
@@ -38,9 +38,9 @@ static const char visits_sql[] =
 static const char count_visit_sql[] =
 	"CREATE FUNCTION count_visit(link bigint, microseconds integer, at timestamptz DEFAULT clock_timestamp()) "
 	"RETURNS integer LANGUAGE plpgsql AS $$ BEGIN "
-	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, owner_id, slug, status, latency_us, is_bot, is_unique, browser) "
+	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, workspace_id, slug, status, latency_us, is_bot, is_unique, browser) "
 	"VALUES ((at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, link, link % 3, 'rebuild', 302, microseconds, false, true, 'Chrome'); "
-	"INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques, quarters, browser) "
+	"INSERT INTO rollup_delta (link_id, workspace_id, hour, entries, humans, bots, uniques, quarters, browser) "
 	"VALUES (link, link % 3, date_trunc('hour', at, 'UTC'), 2, 1, 0, 1, "
 	"concat_ws(E'\\x1f', 1, 0, 1, floor(extract(epoch FROM at))::bigint / 900 % 96), concat_ws(E'\\x1f', 1, 0, 1, 'Chrome')); "
 	"INSERT INTO link_statistics AS old (link_id, visit_count, unique_visitors, last_visited_at, latency_count, latency_mean_ms) "
@@ -66,8 +66,8 @@ static const char *const damage_sql[] = {
 	("INSERT INTO rollup_day (link_id, day, entries, humans, bots, uniques, quarters) SELECT min(id), current_date - 5, 1, 1, 0, 1, "
 	 "concat_ws(E'\\x1f', 1, 0, 1, 7) FROM links ON CONFLICT DO NOTHING"),
 	"DELETE FROM rollup_day WHERE link_id % 7 < 3",
-	"UPDATE rollup_account_hour SET browser = NULL, uniques = 3 WHERE extract(hour FROM hour) < 9",
-	"DELETE FROM rollup_account_day WHERE account_id = 1 AND day < current_date",
+	"UPDATE rollup_workspace_hour SET browser = NULL, uniques = 3 WHERE extract(hour FROM hour) < 9",
+	"DELETE FROM rollup_workspace_day WHERE workspace_id = 1 AND day < current_date",
 	"UPDATE link_statistics SET visit_count = visit_count - 1, latency_m2 = 0 WHERE link_id > 0 AND link_id % 2 = 0",
 	"DELETE FROM link_statistics WHERE link_id = (SELECT max(id) FROM links)",
 	"UPDATE link_statistics SET bot_count = bot_count + 1 WHERE link_id = 0",
@@ -82,9 +82,9 @@ static const char aggregates_hash_sql[] =
 	"sum(uniques) FROM rollup_hour_entries GROUP BY 1, 2, 3, 4) h),"
 	"(SELECT string_agg(d::text, ';' ORDER BY d::text) FROM (SELECT link_id, day, dimension, value, sum(humans), sum(bots), "
 	"sum(uniques) FROM rollup_day_entries GROUP BY 1, 2, 3, 4) d),"
-	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT account_id, hour, dimension, value, sum(humans), "
-	"sum(bots), sum(uniques) FROM rollup_account_hour_entries GROUP BY 1, 2, 3, 4) t),"
-	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT account_id, day, humans, bots, uniques FROM rollup_account_day) t),"
+	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT workspace_id, hour, dimension, value, sum(humans), "
+	"sum(bots), sum(uniques) FROM rollup_workspace_hour_entries GROUP BY 1, 2, 3, 4) t),"
+	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT workspace_id, day, humans, bots, uniques FROM rollup_workspace_day) t),"
 	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT link_id, hour, humans, bots, uniques FROM rollup_hour "
 	"WHERE entries > 0) t),"
 	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT link_id, day, humans, bots, uniques FROM rollup_day "
@@ -140,7 +140,7 @@ static int64_t some_link(struct test_database *db)
 static int reset(void **state)
 {
 	run(*state,
-	    "TRUNCATE link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account_hour, rollup_account_day;"
+	    "TRUNCATE link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_workspace_hour, rollup_workspace_day;"
 	    "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
 	return 0;
 }
@@ -169,10 +169,10 @@ static void fills_empty_aggregates_from_the_log(void **state)
 		"SELECT count(*) FROM (SELECT link_id, day, count(*) FILTER (WHERE NOT is_bot), "
 		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log GROUP BY 1, 2 "
 		"EXCEPT SELECT link_id, day, humans, bots, uniques FROM rollup_day) x",
-		"SELECT count(*) FROM (SELECT owner_id, day, count(*) FILTER (WHERE NOT is_bot), "
+		"SELECT count(*) FROM (SELECT workspace_id, day, count(*) FILTER (WHERE NOT is_bot), "
 		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log "
-		"WHERE owner_id > 0 GROUP BY 1, 2 EXCEPT SELECT account_id, day, humans, bots, uniques FROM rollup_account_day) x",
-		"SELECT count(*) - 2 FROM (SELECT DISTINCT account_id FROM rollup_account_hour) x",
+		"WHERE workspace_id > 0 GROUP BY 1, 2 EXCEPT SELECT workspace_id, day, humans, bots, uniques FROM rollup_workspace_day) x",
+		"SELECT count(*) - 2 FROM (SELECT DISTINCT workspace_id FROM rollup_workspace_hour) x",
 		"SELECT count(*) FROM rollup_hour WHERE extract(minute FROM hour) <> 0",
 	};
 	for (size_t i = 0; i < sizeof(zeroes) / sizeof(zeroes[0]); i++)

@@ -60,7 +60,7 @@ static void fill_all(struct visit_event *event)
 	event->status = 308;
 	event->latency_us = INT32_MAX;
 	fill(event->destination_host, sizeof(event->destination_host), 'q');
-	event->owner_id = INT64_MAX - 1;
+	event->workspace_id = INT64_MAX - 1;
 }
 
 TEST_CASE(decodes_what_it_encoded)

@@ -23,7 +23,7 @@ static struct link_event *small_event(void)
 		.original_url = "https://example.com/",
 	};
 	event->link.type = LINK_TYPE_PERMANENT;
-	event->link.owner_id = 7;
+	event->link.workspace_id = 7;
 	event->link.created_at_us = 1700000000000000;
 	event->link.updated_at_us = 1700000000000001;
 	return event;
@@ -49,7 +49,7 @@ static struct link_event *large_event(void)
 	link->entry.expires_at_us = INT64_MAX;
 	link->entry.redirect_status = 308;
 	link->entry.state = LINK_STATE_DELETED;
-	link->owner_id = INT64_MAX;
+	link->workspace_id = INT64_MAX;
 	fill(link->entry.slug, "z", SLUG_LENGTH_MAX);
 	fill(link->entry.original_url, "u", LINK_URL_MAX);
 	fill(link->entry.expired_url, "e", LINK_URL_MAX);
@@ -119,7 +119,7 @@ TEST_CASE(refuses_invalid_numbers)
 	ASSERT_REFUSED_WITH(link.entry.state, 5);
 	ASSERT_REFUSED_WITH(link.type, 0);
 	ASSERT_REFUSED_WITH(link.type, 3);
-	ASSERT_REFUSED_WITH(link.owner_id, -1);
+	ASSERT_REFUSED_WITH(link.workspace_id, -1);
 	ASSERT_REFUSED_WITH(link.created_at_us, 0);
 	ASSERT_REFUSED_WITH(occurred_at_us, 0);
 	ASSERT_REFUSED_WITH(change, 0);

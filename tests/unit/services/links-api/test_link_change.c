@@ -15,7 +15,7 @@ static struct link link_in(enum link_state state, int64_t expires_at_us)
 		           .redirect_status = 302,
 		           .expires_at_us = expires_at_us },
 		.type = LINK_TYPE_PERMANENT,
-		.owner_id = 1,
+		.workspace_id = 1,
 	};
 	snprintf(link.entry.original_url, sizeof(link.entry.original_url), "https://example.com/");
 	return link;

@@ -13,7 +13,8 @@ TEST_CASE(shows_a_link_with_all_fields)
 		.entry = { 7, 3, NOW_US - 1000, NOW_US + 1000, LINK_STATE_ACTIVE, 301, true, false,
 		           "abc", "https://a.example/", "https://b.example/" },
 		.type = LINK_TYPE_PERMANENT,
-		.owner_id = 1,
+		.workspace_id = 1,
+		.created_by = 2,
 		.title = "\"T\"",
 		.tags = { 2, { "x", "y" } },
 		.created_at_us = NOW_US - 2000000,
@@ -25,7 +26,7 @@ TEST_CASE(shows_a_link_with_all_fields)
 	struct link_check check = { .status = 404, .last_checked_at_us = NOW_US - 2000 };
 	json_fixture_assert_text(
 		link_json_new(&link, &statistics, &check, "n\n", &base, NOW_US),
-		"{\"id\":7,\"owner_id\":1,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
+		"{\"id\":7,\"workspace_id\":1,\"created_by\":2,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
 		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"destination_blocked\":false,\"link_type\":\"permanent\",\"state\":\"active\","
 		"\"redirect_status\":301,\"starts_at\":\"2026-11-20T07:59:59.999Z\",\"expires_at\":\"2026-11-20T08:00:00.001Z\","
 		"\"expired_url\":\"https://b.example/\",\"title\":\"\\\"T\\\"\",\"tags\":[\"x\",\"y\"],\"notes\":\"n\\n\",\"version\":3,"
@@ -48,7 +49,7 @@ TEST_CASE(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired)
 	struct link_check check = { .status = LINK_CHECK_NEVER };
 	json_fixture_assert_text(
 		link_json_new(&link, &statistics, &check, NULL, &base, NOW_US),
-		"{\"id\":7,\"owner_id\":null,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
+		"{\"id\":7,\"workspace_id\":null,\"created_by\":null,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
 		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"destination_blocked\":false,\"link_type\":\"temporary\",\"state\":\"expired\","
 		"\"redirect_status\":302,\"starts_at\":null,\"expires_at\":\"2026-11-20T08:00:00.000Z\",\"expired_url\":null,"
 		"\"title\":\"\",\"tags\":[],\"notes\":null,\"version\":1,\"humans\":0,\"bots\":0,\"total\":0,\"last_visited_at\":null,"

@@ -70,7 +70,7 @@ TEST_CASE(says_what_is_wrong_with_a_value_that_cannot_be_read)
 		{ "tag", 2900, "too-many-bytes" },
 		{ "filter=%zz", 0, "malformed" },
 		{ "q=%00", 0, "malformed" },
-		{ "owner=%ff", 0, "malformed" },
+		{ "workspace=%ff", 0, "malformed" },
 		{ "other", 2900, "unknown" },
 		{ "other=%zz", 0, "unknown" },
 		{ "%ff", 1, "unknown" },
@@ -98,21 +98,21 @@ TEST_CASE(says_what_is_wrong_with_a_value_that_cannot_be_read)
 TEST_CASE(reads_filters_and_sort_order)
 {
 	assert_int_equal(read_query("page=3"), OK);
-	assert_true(params.owner_id == 7 && params.sort == LINK_LIST_PARAMS_CREATED_AT &&
+	assert_true(params.workspace_id == 7 && params.sort == LINK_LIST_PARAMS_CREATED_AT &&
 	            !params.is_ascending);
 	assert_int_equal(
 		read_query(
-			"q=a%20b&tag=t&state=expired&sort=humans&order=asc&owner=9&filter=id:1%2Bid:2"),
+			"q=a%20b&tag=t&state=expired&sort=humans&order=asc&workspace=9&filter=id:1%2Bid:2"),
 		OK);
 	assert_string_equal(params.q, "a b");
 	assert_string_equal(params.tag, "t");
 	assert_int_equal(params.state, LINK_STATE_EXPIRED);
 	assert_int_equal(params.sort, LINK_LIST_PARAMS_HUMANS);
-	assert_true(params.is_ascending && params.has_owner && params.owner_id == 9);
+	assert_true(params.is_ascending && params.has_workspace && params.workspace_id == 9);
 	assert_int_equal(params.filter.term_count, 2);
-	assert_int_equal(read_query("owner=999999999999999999"), OK);
-	assert_int_equal(read_query("owner=all"), OK);
-	assert_int_equal(params.owner_id, -1);
+	assert_int_equal(read_query("workspace=999999999999999999"), OK);
+	assert_int_equal(read_query("workspace=all"), OK);
+	assert_int_equal(params.workspace_id, -1);
 }
 
 TEST_CASE(rejects_invalid_values)
@@ -128,13 +128,13 @@ TEST_CASE(rejects_invalid_values)
 		"tag=%7f",
 		"state=ACTIVE",
 		"state=",
-		"owner=0",
-		"owner=-1",
-		"owner=me",
-		"owner=1000000000000000000",
+		"workspace=0",
+		"workspace=-1",
+		"workspace=me",
+		"workspace=1000000000000000000",
 		"filter=",
 		"filter=id",
-		"filter=owner_id:1",
+		"filter=workspace_id:1",
 		"cursor=",
 		"cursor=x",
 	};
@@ -169,7 +169,7 @@ TEST_CASE(accepts_a_cursor_only_with_the_query_that_it_belongs_to)
 		                              "tag=a",
 		                              "q=a&sort=humans",
 		                              "q=a&order=asc",
-		                              "q=a&owner=1",
+		                              "q=a&workspace=1",
 		                              "q=a&state=active",
 		                              "q=a&filter=id:1",
 		                              "q=a&page=1" };

@@ -5,7 +5,7 @@
 #include "services/links-api/live/live_visits.h"
 #include "tests/support/test.h"
 
-static int64_t add(struct live_visits *visits, int64_t owner_id, int64_t offset)
+static int64_t add(struct live_visits *visits, int64_t workspace_id, int64_t offset)
 {
 	struct visit_event event = { .event_id = { 1 },
 		                     .occurred_at_us = 1,
@@ -14,7 +14,7 @@ static int64_t add(struct live_visits *visits, int64_t owner_id, int64_t offset)
 		                     .country = "DE",
 		                     .status = 302,
 		                     .latency_us = 1500,
-		                     .owner_id = owner_id };
+		                     .workspace_id = workspace_id };
 	struct strbuf bytes;
 	strbuf_init(&bytes, VISIT_EVENT_BYTES_MAX);
 	visit_event_encode(&event, &bytes);
@@ -33,7 +33,7 @@ TEST_CASE(keeps_visits_that_have_an_owner)
 	assert_int_equal(add(visits, 6, 3), 6);
 	assert_int_equal(live_visits_end(visits) - live_visits_first(visits), 2);
 	struct live_visit *visit = live_visits_get(visits, live_visits_first(visits) + 1);
-	assert_int_equal(visit->owner_id, 6);
+	assert_int_equal(visit->workspace_id, 6);
 	assert_int_equal(visit->offset, 3);
 	const char *json = live_visits_json(visits, visit);
 	assert_non_null(strstr(json, "\"link_id\":7"));

@@ -140,7 +140,7 @@ TEST_CASE(reports_the_position_of_an_error)
 	} invalid[] = {
 		{ "", "at character 1: expected a field or (" },
 		{ "   ", "at character 4: expected a field or (" },
-		{ "owner_id:1", "at character 1: unknown field owner_id" },
+		{ "workspace_id:1", "at character 1: unknown field workspace_id" },
 		{ "claim_token_hash:x", "unknown field claim_token_hash" },
 		{ "password_hash:x", "unknown field password_hash" },
 		{ "ID:1", "at character 1: expected a field or (" },

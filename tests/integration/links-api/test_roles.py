@@ -1,0 +1,127 @@
+"""Where a request acts, and what a role permits there. Members are inserted: how people become members is test_workspaces.py's."""
+
+import pytest
+from clients import Api
+from users import User, insert_api_key
+
+MISSING = 999_999_999_999
+
+
+def join(database, user, workspace_id, role):
+    database.run("INSERT INTO members (workspace_id, user_id, role) VALUES (%s, %s, %s)", workspace_id, user.id, role)
+
+
+def leave(database, user, workspace_id):
+    database.run("DELETE FROM members WHERE workspace_id = %s AND user_id = %s", workspace_id, user.id)
+
+
+def kind_of(answer):
+    return answer.status, answer.json["type"].removeprefix("/problems/")
+
+
+@pytest.fixture
+def owner(service, database):
+    return User(service, database)
+
+
+@pytest.fixture
+def guest(service, database):
+    return User(service, database)
+
+
+def test_a_path_that_names_a_workspace_acts_there(owner, guest, database):
+    join(database, guest, owner.id, "editor")
+    answer = guest.call("POST", f"/api/workspaces/{owner.id}/links", {"original_url": "https://example.com/", "tags": ["a/b"]})
+    link = answer.json["link"]
+    assert answer.status == 201 and (link["workspace_id"], link["created_by"]) == (owner.id, guest.id)
+    assert answer.headers["location"] == f"/api/workspaces/{owner.id}/links/{link['id']}"
+    assert guest.call("GET", answer.headers["location"]).json["link"]["id"] == link["id"]
+    assert guest.call("GET", f"/api/workspaces/{owner.id}/urls/{link['id']}").status == 200, "the alias works there as well"
+    assert guest.call("GET", f"/api/links/{link['id']}").status == 404, "without it, the request acts in the first workspace"
+    assert owner.call("GET", f"/api/links/{link['id']}").json["link"]["created_by"] == guest.id
+    assert [tag["name"] for tag in guest.call("GET", f"/api/workspaces/{owner.id}/tags").json["tags"]] == ["a/b"]
+    assert guest.call("DELETE", f"/api/workspaces/{owner.id}/tags/a%2Fb").status == 204
+    history = owner.call("GET", f"/api/links/{link['id']}/history").json["changes"]
+    assert {change["by"]["type"] for change in history} == {"user"}
+
+
+@pytest.mark.parametrize(
+    "role,permitted", [("viewer", {"GET"}), ("editor", {"GET", "POST"}), ("admin", {"GET", "POST"}), ("owner", {"GET", "POST"})]
+)
+def test_a_role_permits_what_it_says_and_what_the_roles_below_it_do(owner, guest, database, role, permitted):
+    join(database, guest, owner.id, role)
+    statuses = {}
+    for method, body in (("GET", None), ("POST", {"original_url": "https://example.com/"})):
+        answer = guest.call(method, f"/api/workspaces/{owner.id}/links", body)
+        statuses[method] = answer.status
+        if method not in permitted:
+            assert kind_of(answer) == (403, "role") and role in answer.json["detail"]
+    assert {method for method, status in statuses.items() if status < 300} == permitted
+
+
+def test_a_workspace_of_others_looks_like_none(owner, guest):
+    foreign, missing = (guest.call("GET", f"/api/workspaces/{each}/links") for each in (owner.id, MISSING))
+    assert foreign.status == missing.status == 404
+    assert {**foreign.json, "instance": ""} == {**missing.json, "instance": ""}
+
+
+@pytest.mark.parametrize("id", ["0", "01", "-1", "x", "", "9" * 30, "1%20", "+1"])
+def test_what_is_no_number_names_no_workspace(guest, id):
+    assert guest.call("GET", f"/api/workspaces/{id}/links").status == 404
+
+
+@pytest.mark.parametrize("path", ["/auth/me", "/admin/users", "/links/public", "/shared", "/stats", "/workspaces/1/links", "/openapi.json"])
+def test_what_belongs_to_no_workspace_is_not_found_in_one(service, database, guest, path):
+    assert guest.call("GET", f"/api/workspaces/{guest.id}{path}").status in (404, 405)
+
+
+def test_a_key_acts_in_its_workspace_alone_with_the_role_that_its_maker_has_now(service, owner, guest, database):
+    join(database, guest, owner.id, "editor")
+    key = Api(service.url)
+    key.token = insert_api_key(database, guest.id, ["links:read", "links:write"])
+    database.run("UPDATE api_keys SET workspace_id = %s WHERE created_by = %s", owner.id, guest.id)
+    assert key.create()["workspace_id"] == owner.id
+    assert key.call("GET", f"/api/workspaces/{owner.id}/links").status == 200
+    assert key.call("GET", f"/api/workspaces/{guest.id}/links").status == 404, "although its maker is a member there"
+    database.run("UPDATE members SET role = 'viewer' WHERE workspace_id = %s AND user_id = %s", owner.id, guest.id)
+    assert key.call("GET", "/api/links").status == 200
+    assert kind_of(key.call("POST", "/api/links", {"original_url": "https://example.com/"})) == (403, "role")
+    leave(database, guest, owner.id)
+    assert key.call("GET", "/api/links").status == 401, "it has ended with the membership"
+
+
+def test_without_a_path_a_person_acts_in_the_first_workspace_or_the_only_one(service, owner, guest, database):
+    third = User(service, database)
+    join(database, guest, owner.id, "editor")
+    assert guest.create()["workspace_id"] == guest.id
+    leave(database, guest, guest.id)
+    assert guest.create()["workspace_id"] == owner.id
+    join(database, guest, third.id, "editor")
+    assert kind_of(guest.call("GET", "/api/links")) == (400, "which-workspace")
+    for each in (owner, third):
+        leave(database, guest, each.id)
+    assert kind_of(guest.call("GET", "/api/links")) == (403, "no-workspace")
+    assert guest.call("GET", "/api/auth/me").status == 200
+
+
+def test_an_administrator_is_an_owner_everywhere(service, owner, database):
+    admin = User(service, database, "admin")
+    link = owner.create()
+    assert admin.call("PATCH", f"/api/workspaces/{owner.id}/links/{link['id']}", {"title": "t"}).status == 200
+    assert [each["id"] for each in admin.call("GET", f"/api/workspaces/{owner.id}/links").json["links"]] == [link["id"]]
+    assert admin.call("GET", f"/api/workspaces/{MISSING}/links").status == 404
+
+
+def test_limits_count_for_the_person_who_asks_and_for_the_sponsor(start, database):
+    service = start(LINKS_PER_DAY="3", REQUESTS_PER_MINUTE="40")
+    owner, guest = User(service, database), User(service, database)
+    second = database.value("INSERT INTO workspaces (name, sponsor_id) VALUES ('second', %s) RETURNING id", owner.id)
+    for user, role in ((owner, "owner"), (guest, "editor")):
+        join(database, user, second, role)
+    in_second = f"/api/workspaces/{second}/links"
+    assert owner.call("POST", "/api/links", {"original_url": "https://example.com/"}).status == 201
+    assert [guest.call("POST", in_second, {"original_url": "https://example.com/"}).status for _ in range(3)] == [201, 201, 429]
+    assert owner.call("POST", "/api/links", {"original_url": "https://example.com/"}).status == 429, "two workspaces have one limit"
+    assert guest.create()["workspace_id"] == guest.id, "the guest's own workspace has its own"
+    left = [int(owner.call("GET", path).headers["ratelimit"].split("r=")[1].split(";")[0]) for path in ("/api/links", in_second)]
+    assert left[1] == left[0] - 1, "requests count for the person, whatever the workspace"
