@@ -12,12 +12,12 @@
 #define PAGE "2000"
 #define TEXT_OF(number) TEXT_OF_VALUE(number)
 #define TEXT_OF_VALUE(number) #number
-/* Steps between two readings of what was deleted. */
-#define READ_AGAIN_STEPS 8
+/* Steps whose deletions are read again together, at first. */
+#define TRAIL_STEPS_MIN 8
 /* Of a tid in an array literal: "(4294967295,65535)", */
 #define TID_BYTES_MAX 24
 
-#define FROM_POSITION                                                                                      \
+#define FROM_POSITION                                                                                          \
 	" FROM rollup_delta WHERE (workspace_id, hour, link_id) >= ($1::bigint, $2::timestamptz, $3::bigint) " \
 	"ORDER BY workspace_id, hour, link_id"
 /* Deltas that are due, with the numbers of entries of their rows. */
@@ -53,7 +53,10 @@ static const char find_next_page_sql[] =
 
 /* The order and the limit keep the planner on the index. */
 static const char read_again_sql[] =
-	"SELECT count(*) FROM (SELECT" FROM_POSITION " LIMIT " PAGE ") AS page";
+	"SELECT count(*) FROM (SELECT FROM rollup_delta "
+	"WHERE (workspace_id, hour, link_id) >= ($1::bigint, $2::timestamptz, $3::bigint) "
+	"AND (workspace_id, hour, link_id) <= ($4::bigint, $5::timestamptz, $6::bigint) "
+	"ORDER BY workspace_id, hour, link_id LIMIT " PAGE ") AS page";
 
 /* A fold that a crash undoes is done again, so its commit need not wait for the disk. */
 static const char commit_sql[] = "SET LOCAL synchronous_commit = off";
@@ -82,17 +85,39 @@ static struct rollups_position position_of(const struct pg_result *rows, size_t 
 
 static bool is_same(const struct rollups_position *a, const struct rollups_position *b)
 {
-	return a->workspace_id == b->workspace_id && a->hour_us == b->hour_us && a->link_id == b->link_id;
+	return a->workspace_id == b->workspace_id && a->hour_us == b->hour_us &&
+	       a->link_id == b->link_id;
 }
 
+static void note_position(struct rollups_pass *pass)
+{
+	if (pass->trail_steps == 0)
+		pass->trail_steps = TRAIL_STEPS_MIN;
+	if (pass->steps++ % pass->trail_steps != 0)
+		return;
+	if (pass->trail_count == ROLLUPS_TRAIL_MAX) {
+		for (size_t i = 0; i < ROLLUPS_TRAIL_MAX / 2; i++)
+			pass->trail[i] = pass->trail[2 * i];
+		pass->trail_count = ROLLUPS_TRAIL_MAX / 2;
+		pass->trail_steps *= 2;
+	}
+	pass->trail[pass->trail_count++] = pass->next;
+}
+
+/* Reads the next range of the trail; the last one has no end. */
 static enum err read_again(struct rollups_pass *pass, struct pg_conn *conn)
 {
+	size_t i = pass->trail_read;
+	struct rollups_position end = { .workspace_id = INT64_MAX };
+	if (i + 1 < pass->trail_count)
+		end = pass->trail[i + 1];
 	struct pg_params params = { 0 };
-	if (pass->steps++ % READ_AGAIN_STEPS != 0)
-		return OK;
-	add_position(&params, &pass->trail);
-	pass->trail = pass->next;
-	return pg_conn_query_once(conn, read_again_sql, &params, NULL);
+	add_position(&params, &pass->trail[i]);
+	add_position(&params, &end);
+	enum err err = pg_conn_query_once(conn, read_again_sql, &params, NULL);
+	if (err == OK)
+		pass->is_over = ++pass->trail_read >= pass->trail_count;
+	return err;
 }
 
 /* How many of the due deltas are taken: the last one may exceed the bound. */
@@ -106,7 +131,8 @@ static size_t choose(const struct pg_result *due, int64_t deltas_max)
 		bool is_first = count == 0;
 		bool is_other_hour =
 			is_first ||
-			pg_result_int(due, count, WORKSPACE) != pg_result_int(due, count - 1, WORKSPACE) ||
+			pg_result_int(due, count, WORKSPACE) !=
+				pg_result_int(due, count - 1, WORKSPACE) ||
 			pg_result_time(due, count, HOUR) != pg_result_time(due, count - 1, HOUR);
 		bool is_other_link = is_other_hour || pg_result_int(due, count, LINK) !=
 		                                              pg_result_int(due, count - 1, LINK);
@@ -183,7 +209,7 @@ static enum err find_next_page(struct rollups_pass *pass, struct pg_conn *conn,
 	if (err == OK && pg_result_count(rows) > 0)
 		pass->next = position_of(rows, 0);
 	else
-		pass->is_over = err == OK;
+		pass->is_reading_again = err == OK;
 	pg_result_free(rows);
 	return err;
 }
@@ -191,6 +217,10 @@ static enum err find_next_page(struct rollups_pass *pass, struct pg_conn *conn,
 enum err rollups_fold(struct rollups_pass *pass, struct pg_conn *conn, int64_t now_us,
                       int64_t deltas_max, int64_t *folded)
 {
+	if (pass->is_reading_again) {
+		*folded = 0;
+		return read_again(pass, conn);
+	}
 	struct rollups_pass next = *pass;
 	struct pg_params position = { 0 };
 	struct pg_params params = { 0 };
@@ -201,8 +231,7 @@ enum err rollups_fold(struct rollups_pass *pass, struct pg_conn *conn, int64_t n
 	pg_params_time(&params, now_us);
 	pg_params_int(&params, deltas_max + 1);
 	enum err err = pg_conn_query(conn, commit_sql, NULL, NULL);
-	if (err == OK)
-		err = read_again(&next, conn);
+	note_position(&next);
 	if (err == OK)
 		err = pg_conn_query_once(conn, find_sql, &params, &due);
 	size_t count = err == OK ? choose(due, deltas_max) : 0;
@@ -218,7 +247,7 @@ enum err rollups_fold(struct rollups_pass *pass, struct pg_conn *conn, int64_t n
 		*folded = (int64_t)pg_result_count(taken);
 		next.deltas += *folded;
 		/* All deltas of a page are of one link and locked by a purge. */
-		next.is_over |= *folded == 0 && is_same(&next.next, &pass->next);
+		next.is_reading_again |= *folded == 0 && is_same(&next.next, &pass->next);
 		*pass = next;
 	}
 	pg_result_free(due);

@@ -16,8 +16,10 @@
  *     than ROLLUPS_FOLD_ENTRIES_MAX entries, so its time does not depend on the backlog.
  *   - The deltas of a purged link count for the workspace alone (statistics_delete_links), those of a
  *     deleted workspace for the link alone, and those of an hour that is no longer kept for the days.
- *   - Every few steps, what they deleted is read once more. A reader that finds a deleted row marks
- *     its index entry, so nobody later walks over a million of them before vacuum removes them.
+ *   - At the end of a pass, what it deleted is read once more, a few steps' range at a time. A reader
+ *     that finds a deleted row which nobody can see any more marks its index entry, so nobody later
+ *     walks over a million of them before vacuum removes them. It is read at the end, because until
+ *     then another transaction, as that of an ANALYZE of these tables, may still see the rows.
  *   - Deltas that a purge has locked are left for the next run, so neither waits for the other.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_ROLLUPS_H
@@ -31,20 +33,27 @@
 #define ROLLUPS_FOLD_DELTAS_MIN 32
 #define ROLLUPS_FOLD_DELTAS_MAX 250
 #define ROLLUPS_FOLD_ENTRIES_MAX 40000
+/* Beyond, every second one is forgotten. */
+#define ROLLUPS_TRAIL_MAX 1024
 
 /* Of a delta in the order of folding. */
 struct rollups_position {
 	int64_t workspace_id, hour_us, link_id;
 };
 
-/* A pass over all deltas. Initialise with { 0 }. */
+/* A pass over all deltas. 24 KB. Initialise with { 0 }. */
 struct rollups_pass {
 	/* Where the next step begins. */
 	struct rollups_position next;
-	/* Where the steps begin whose deltas are to be read again. */
-	struct rollups_position trail;
-	int64_t steps;
+	/* All deltas were looked at. What was deleted is read once more. */
+	bool is_reading_again;
+	/* The pass has nothing more to do. */
 	bool is_over;
+	int64_t steps;
+	/* Where every trail_steps-th step began, and how many of them are read again. */
+	struct rollups_position trail[ROLLUPS_TRAIL_MAX];
+	size_t trail_count, trail_read;
+	int64_t trail_steps;
 
 	/* What the steps have done. */
 	int64_t deltas;

@@ -392,7 +392,7 @@ TEST_CASE(a_fold_leaves_what_a_purge_has_locked)
 	(void)purge(&purger);
 	assert_int_equal(purger.err, OK);
 	assert_int_equal(fold_step(t->conn, &fold, ROLLUPS_FOLD_DELTAS_MAX), 0);
-	assert_true(fold.is_over);
+	assert_true(fold.is_reading_again);
 	assert_int_equal(pg_conn_commit(t->reader), OK);
 	fold = (struct rollups_pass){ 0 };
 	assert_int_equal(fold_step(t->conn, &fold, ROLLUPS_FOLD_DELTAS_MAX), 1);
