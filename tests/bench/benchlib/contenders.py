@@ -1,15 +1,16 @@
-"""The contenders: nginx with a fixed answer, and the redirector. Each is a process tree of its own."""
+"""Programs that the benchmarks start: nginx, the redirector, and others. Each is a process tree of its own."""
 
 import os
 import shutil
+import signal
 import socket
-import subprocess
 import time
 import urllib.error
 import urllib.request
 
 from processes import popen
 
+STOP_S = 600  # under callgrind; all others end at once
 DESTINATION = "https://shop.example.com/catalogue/spring/items/000001?from=mail"
 NGINX = """
 {top}
@@ -73,24 +74,41 @@ class Neighbour:
         return cpu_seconds_of(self.pid)
 
 
-class Contender:
-    name = None
-
-    def __init__(self):
-        self.port = free_port()
-        self.process = None
+class Program:
+    def __init__(self, folder, name, command, port=None, environment=None):
+        self.name, self.command, self.port, self.environment = name, command, port, environment
+        self.log, self.process = os.path.join(folder, f"{name}.log"), None
 
     @property
     def url(self):
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def pid(self):
+        return self.process.pid
+
     def cpu_seconds(self):
-        return cpu_seconds_of(self.process.pid)
+        return cpu_seconds_of(self.pid)
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("RssAnon")) * 1024
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = popen(self.command, env=self.environment, stdout=log, stderr=log)
+        if self.port:
+            wait_for_port(self)
+
+    def kill(self):
+        for pid in (self.pid, *children(self.pid)):
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait(timeout=STOP_S)
 
     def stop(self):
         if self.process and self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=STOP_S)
 
 
 def charged(pid):
@@ -107,19 +125,13 @@ def children(pid):
         return [int(child) for child in listed.read().split()]
 
 
-class Nginx(Contender):
-    name = "nginx"
-
-    def __init__(self, folder):
-        super().__init__()
-        path = os.path.join(folder, "nginx.conf")
+class Nginx(Program):
+    def __init__(self, folder, location=f"return 302 {DESTINATION};", http="access_log off;", top="worker_processes auto;"):
+        os.makedirs(folder, exist_ok=True)
+        path, port = os.path.join(folder, "nginx.conf"), free_port()
         with open(path, "w", encoding="utf-8") as config:
-            answer = f"return 302 {DESTINATION};"
-            config.write(NGINX.format(folder=folder, port=self.port, top="worker_processes 1;", http="access_log off;", location=answer))
-        self.process = popen(
-            ["nginx", "-p", folder, "-c", path, "-e", os.path.join(folder, "nginx.log")], stderr=subprocess.DEVNULL
-        )
-        wait_for_port(self)
+            config.write(NGINX.format(folder=folder, port=port, top=top, http=http, location=location))
+        super().__init__(folder, "nginx", ["nginx", "-p", folder, "-c", path, "-e", os.path.join(folder, "error.log")], port)
 
 
 def wait_for_port(contender, seconds=60):
@@ -130,32 +142,31 @@ def wait_for_port(contender, seconds=60):
             return
         except OSError:
             if contender.process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"bench: {contender.name} does not listen on port {contender.port}") from None
+                raise SystemExit(f"bench: {contender.name} does not listen on port {contender.port}, see {contender.log}") from None
             time.sleep(0.05)
 
 
-class Redirector(Contender):
-    name = "redirector"
+class Redirector(Program):
+    """Runs from the beginning."""
 
     def __init__(self, folder, build, stores, under=(), **variables):
         """under: the command of a program that runs the redirector."""
-        super().__init__()
         shutil.rmtree(os.path.join(folder, "journal"), ignore_errors=True)
-        self.ops_port = free_port()
+        port, self.ops_port = free_port(), free_port()
         environment = {
             **{name: stores[name] for name in ("PG_URL", "REDIS_URL", "KAFKA_BROKERS")},
             "PATH": os.environ["PATH"],
-            "HTTP_PORT": str(self.port),
+            "HTTP_PORT": str(port),
             "OPS_PORT": str(self.ops_port),
-            "PUBLIC_BASE_URL": self.url,
+            "PUBLIC_BASE_URL": f"http://127.0.0.1:{port}",
             "JOURNAL_DIR": os.path.join(folder, "journal"),
             "HTTP_LOOPS": "1",
             "JOURNAL_MAX_BYTES": str(1 << 30),
             "UNKNOWN_SLUGS_PER_MINUTE": "0",
             **{name: str(value) for name, value in variables.items()},
         }
-        with open(os.path.join(folder, "redirector.log"), "ab") as log:
-            self.process = popen([*under, os.path.join(build, "bin/redirector")], env=environment, stderr=log)
+        super().__init__(folder, "redirector", [*under, os.path.join(build, "bin/redirector")], port, environment)
+        self.start()
         wait_until_answers(f"http://127.0.0.1:{self.ops_port}/readyz", self)
 
     def metrics(self):
@@ -164,11 +175,6 @@ class Redirector(Contender):
             lines = answer.read().decode().splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
         return {name: float(value) for name, value in pairs}
-
-    def resident_bytes(self):
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            line = next(line for line in status if line.startswith("RssAnon"))
-        return int(line.split()[1]) * 1024
 
     def wait_until_acked(self, seconds=120):
         """Waits until Kafka has all events; returns the metrics."""
@@ -180,3 +186,19 @@ class Redirector(Contender):
             if time.monotonic() > deadline:
                 raise SystemExit(f"bench: {metrics['waymark_events_queued']:.0f} events still wait for Kafka")
             time.sleep(0.1)
+
+
+class Consumer(Program):
+    def __init__(self, folder, build, stage, group, under=(), **variables):
+        """Does not start it. under: the command of a program that runs it."""
+        environment = {
+            **stage.consumer_environment,
+            "OPS_PORT": str(free_port()),
+            "CONSUMER_GROUP": group,
+            **{name: str(value) for name, value in variables.items()},
+        }
+        super().__init__(folder, group, [*under, os.path.join(build, "bin/analytics-consumer")], environment=environment)
+
+    def logged(self):
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            return log.read()

@@ -7,6 +7,7 @@ text, over one connection, in one transaction. A third way, a transaction per cl
 """
 
 import dataclasses
+import glob
 import json
 import os
 import statistics
@@ -14,16 +15,15 @@ import subprocess
 import tempfile
 import time
 
-from processes import popen
-
 from . import report
 from .bounds import judge
-from .contenders import Neighbour, free_port
+from .contenders import Consumer, Neighbour
 
 COPY_SHARE_MIN = 0.82
 TRANSACTION_PER_CLICK_FACTOR_MIN = 15
 COUNT_TIMEOUT_S = 1800
 TRANSACTION_PER_CLICK_CLICKS = 20_000
+TOPIC, VISITS = "waymark.redirects.v1", "waymark.visits.v1"
 ROLLUPS = ("rollup_delta", "rollup_hour", "rollup_day", "rollup_workspace_hour", "rollup_workspace_day")
 TABLES = ("visit_log", "link_statistics", *ROLLUPS, "consumer_offsets")
 COUNTED = "SELECT coalesce(sum(visit_count + bot_count), 0) FROM link_statistics WHERE link_id = 0"
@@ -105,31 +105,6 @@ class Database:
         )
 
 
-class Consumer:
-    def __init__(self, bench, group, number, variables):
-        self.log = os.path.join(bench.folder, f"{group}-{number}.log")
-        environment = {
-            **bench.stage.consumer_environment,
-            "OPS_PORT": str(free_port()),
-            "CONSUMER_GROUP": group,
-            **{name: str(value) for name, value in variables.items()},
-        }
-        with open(self.log, "wb") as log:
-            self.process = popen([os.path.join(bench.build, "bin/analytics-consumer")], env=environment, stderr=log)
-
-    def is_assigned(self):
-        with open(self.log, encoding="utf-8") as log:
-            return "kafka_partitions_assigned" in log.read()
-
-    def resident_bytes(self):
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("RssAnon")) * 1024
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(timeout=60)
-
-
 class Bench:
     def __init__(self, folder, stage, build):
         self.folder, self.stage, self.build = folder, stage, build
@@ -153,8 +128,11 @@ class Bench:
         self.groups += 1
         self.database.empty(*[each for each in TABLES if each not in keeps])
         group = f"bench-{os.getpid()}-{self.groups}"
-        members = [Consumer(self, group, i, variables) for i in range(consumers)]
+        members = [Consumer(self.folder, self.build, self.stage, group, **variables) for _ in range(consumers)]
         try:
+            for number, member in enumerate(members, 1):
+                member.log += f".{number}"
+                member.start()
             run = self.watch(members, events)
             self.check(events, keeps)
             return run
@@ -164,8 +142,8 @@ class Bench:
 
     def watch(self, members, events):
         deadline = time.monotonic() + COUNT_TIMEOUT_S
-        wait_until(lambda: any(each.is_assigned() for each in members), deadline, members)
-        processes = self.neighbours + [Neighbour(f"consumer {i + 1}", each.process.pid) for i, each in enumerate(members)]
+        wait_until(lambda: any("kafka_partitions_assigned" in each.logged() for each in members), deadline, members)
+        processes = self.neighbours + [Neighbour(f"consumer {i}", each.pid) for i, each in enumerate(members, 1)]
         before, began, samples = self.spent(processes), time.monotonic(), []
 
         def is_counted():
@@ -232,6 +210,10 @@ class Bench:
             raise SystemExit("bench: a transaction per click has not counted every click")
         return Run(TRANSACTION_PER_CLICK_CLICKS, seconds, {})
 
+    def log_size(self, topic):
+        """Bytes on the broker's disk."""
+        return sum(os.path.getsize(path) for path in glob.glob(os.path.join(self.stage.state, f"**/{topic}-*[0-9]/*.log"), recursive=True))
+
     def add_history(self, visits, links):
         """Inserts the roll-ups that so many visits of earlier days leave."""
         values = 12
@@ -251,7 +233,8 @@ class Bench:
         spent = (self.spent(postgres)["postgres"] - before["postgres"]) / events * 1e6
         sizes.append(sum(self.database.size(table) for table in ROLLUPS[1:]) / events)
         return (
-            f"Bytes per click: visit log {sizes[0]:.0f}, deltas {sizes[1]:.1f} until they are folded, roll-ups {sizes[2]:.1f}."
+            f"Bytes per click: record of Kafka {self.stage.bytes_read / events:.0f}, {self.log_size(TOPIC) / events:.0f} after lz4,"
+            f" of visits {self.log_size(VISITS) / events / self.groups:.0f}; visit log {sizes[0]:.0f}, deltas {sizes[1]:.1f} until they are folded, roll-ups {sizes[2]:.1f}."
             f" Folding costs PostgreSQL {spent:.1f} µs and the janitor {folded['cpu_ms'] / events * 1000:.1f} µs of CPU per click."
         )
 

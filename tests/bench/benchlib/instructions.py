@@ -20,11 +20,9 @@ import shutil
 import subprocess
 import time
 
-from processes import popen
-
 from . import ingest, load, report
 from .bounds import judge
-from .contenders import Redirector, free_port
+from .contenders import Consumer, Redirector
 
 BASELINE = os.path.join(os.path.dirname(__file__), "..", "instructions.txt")
 GROWTH_MAX = 1.02
@@ -220,38 +218,23 @@ BOUNDARY = "PQputCopyEnd"
 DUMPS_PER_BATCH = 2
 
 
-class Consumer:
-    def __init__(self, stage, folder, build):
-        self.log = os.path.join(folder, "consumer.log")
-        self.profile = os.path.join(folder, "consumer.profile")
-        environment = {
-            **stage.consumer_environment,
-            "OPS_PORT": str(free_port()),
-            "CONSUMER_GROUP": f"instructions-{os.getpid()}",
-            "WORKERS": "1",
-            # A slow processor must change nothing: batches are full, and nothing times out.
-            "BATCH_EVENTS": str(BATCH),
-            "BATCH_MS": "60000",
-            "PG_STATEMENT_TIMEOUT_MS": "600000",
-            "SESSION_TIMEOUT_MS": "600000",
-            "FACTS_CHECK_MS": "86400000",
-            "LD_PRELOAD": os.path.join(build, "tests/bench/libbench_kafka_statistics.so"),
-        }
-        command = callgrind(self.profile, f"--dump-before={BOUNDARY}") + [os.path.join(build, "bin/analytics-consumer")]
-        with open(self.log, "wb") as log:
-            self.process = popen(command, env=environment, stdout=log, stderr=log)
+# A slow processor must change nothing: batches are full, and nothing times out.
+WHOLE_BATCHES = {
+    "WORKERS": 1,
+    "BATCH_EVENTS": BATCH,
+    "BATCH_MS": 60_000,
+    "PG_STATEMENT_TIMEOUT_MS": 600_000,
+    "SESSION_TIMEOUT_MS": 600_000,
+    "FACTS_CHECK_MS": 86_400_000,
+}
 
-    def wait_until(self, holds, what):
-        deadline = time.monotonic() + TIMEOUT_S
-        while not holds():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                with open(self.log, encoding="utf-8", errors="replace") as log:
-                    raise SystemExit(f"instructions: the consumer has not {what}; its log ends with\n{log.read()[-3000:]}")
-            time.sleep(0.1)
 
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(timeout=TIMEOUT_S)
+def wait_until(consumer, holds, what):
+    deadline = time.monotonic() + TIMEOUT_S
+    while not holds():
+        if consumer.process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"instructions: the consumer has not {what}; its log ends with\n{consumer.logged()[-3000:]}")
+        time.sleep(0.1)
 
 
 def consumer(folder, stage, options):
@@ -264,15 +247,18 @@ def consumer(folder, stage, options):
     def counted():
         return bench.database.ask(ingest.COUNTED)
 
-    running = Consumer(stage, folder, options.build)
+    profile, preload = os.path.join(folder, "consumer.profile"), os.path.join(options.build, "tests/bench/libbench_kafka_statistics.so")
+    under = callgrind(profile, f"--dump-before={BOUNDARY}")
+    running = Consumer(folder, options.build, stage, f"instructions-{os.getpid()}", under, LD_PRELOAD=preload, **WHOLE_BATCHES)
+    running.start()
     try:
-        running.wait_until(lambda: counted() >= WARM_BATCHES * BATCH, "read the first batches")
+        wait_until(running, lambda: counted() >= WARM_BATCHES * BATCH, "read the first batches")
         switch(running.process, "on")
-        running.wait_until(lambda: counted() >= events, "counted all clicks")
+        wait_until(running, lambda: counted() >= events, "counted all clicks")
     finally:
         running.stop()
     bench.check(events, ())
-    profiles = sorted(glob.glob(running.profile + ".*"), key=lambda name: int(name.rpartition(".")[2]))
+    profiles = sorted(glob.glob(profile + ".*"), key=lambda name: int(name.rpartition(".")[2]))
     # The first that was counted is incomplete.
     whole = profiles[DUMPS_PER_BATCH : DUMPS_PER_BATCH * (BATCHES + 1)]
     if len(whole) < DUMPS_PER_BATCH * BATCHES:

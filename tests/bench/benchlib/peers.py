@@ -12,17 +12,14 @@ of its own. So a link with 0 visits shows a lost click, and one with 2 shows a c
 import dataclasses
 import os
 import pathlib
-import signal
 import statistics
 import subprocess
 import sys
 import time
 
-from processes import popen
-
 from . import load
 from .bounds import judge
-from .contenders import DESTINATION, NGINX, children, cpu_seconds_of, free_port, wait_for_port
+from .contenders import DESTINATION, Nginx, Program, cpu_seconds_of, free_port
 from .ingest import Database
 from .report import table
 
@@ -81,33 +78,6 @@ ruleset(name="ship") {
 """
 
 
-class Program:
-    """A process of its own."""
-
-    def __init__(self, folder, name, command, port=None):
-        self.name, self.command, self.port = name, command, port
-        self.log, self.process = os.path.join(folder, f"{name}.log"), None
-
-    @property
-    def pid(self):
-        return self.process.pid
-
-    def start(self):
-        with open(self.log, "ab") as log:
-            self.process = popen(self.command, stdout=log, stderr=log)
-        if self.port:
-            wait_for_port(self)
-
-    def kill(self):
-        for pid in (self.pid, *children(self.pid)):
-            os.kill(pid, signal.SIGKILL)
-        self.process.wait(timeout=60)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(timeout=60)
-
-
 class Member:
     """A process of the stack."""
 
@@ -131,7 +101,7 @@ class Member:
 @dataclasses.dataclass
 class Peer:
     name: str
-    port: int
+    url: str
     programs: list  # the first answers visitors
     counter: list  # those of them that count
     stores: list  # these run all the time
@@ -139,10 +109,6 @@ class Peer:
     races: list = dataclasses.field(default_factory=list)
     outages: dict = dataclasses.field(default_factory=lambda: {each: [] for each in KILLS})
     pids: dict = dataclasses.field(default_factory=dict)
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.port}"
 
     def start(self):
         for each in self.programs:
@@ -178,15 +144,6 @@ def of_ended_children(pid):
 # --- the four ---
 
 
-def nginx(folder, name, port, http, location, top="worker_processes auto;"):
-    folder = os.path.join(folder, name)
-    os.makedirs(folder)
-    path = os.path.join(folder, "nginx.conf")
-    with open(path, "w", encoding="utf-8") as config:
-        config.write(NGINX.format(folder=folder, port=port, top=top, http=http, location=location))
-    return Program(folder, "nginx", ["nginx", "-p", folder, "-c", path, "-e", os.path.join(folder, "error.log")], port)
-
-
 def waymark(stage, slugs):
     database = Database(stage)
     with database.connection.cursor() as cursor:
@@ -200,7 +157,7 @@ def waymark(stage, slugs):
     stage.run("stop", "links-api-1")
     return Peer(
         "Waymark",
-        int(stage.env["REDIRECTOR_URL"].rpartition(":")[2]),
+        stage.env["REDIRECTOR_URL"],
         list(services.values()),
         [services["consumer-1"]],
         [Member(stage, name) for name in STORES],
@@ -218,12 +175,12 @@ def counts_in_postgres(stage, sql):
 def lua(folder, slugs):
     import redis
 
-    port, store_port = free_port(), free_port()
-    server = nginx(folder, "lua", port, "access_log off;", LUA % (store_port, COUNT), LUA_MODULES)
-    config = os.path.join(folder, "lua", "redis.conf")
+    own, store_port = os.path.join(folder, "lua"), free_port()
+    server = Nginx(own, LUA % (store_port, COUNT), top=LUA_MODULES)
+    config = os.path.join(own, "redis.conf")
     with open(config, "w", encoding="utf-8") as file:
-        file.write(REDIS % (store_port, os.path.join(folder, "lua")))
-    store = Program(os.path.join(folder, "lua"), "redis", ["redis-server", config], store_port)
+        file.write(REDIS % (store_port, own))
+    store = Program(own, "redis", ["redis-server", config], store_port)
     store.start()
     client = redis.Redis(port=store_port, decode_responses=True)
     client.mset({f"link:{slug}": DESTINATION for slug in slugs})
@@ -232,19 +189,18 @@ def lua(folder, slugs):
         found = client.mget([f"visits:{slug}" for slug in slugs])
         return {slug: int(count) for slug, count in zip(slugs, found) if count}
 
-    return Peer("nginx, Lua, Redis", port, [server], [server], [store], counts)
+    return Peer("nginx, Lua, Redis", server.url, [server], [server], [store], counts)
 
 
 def access_log(folder, stage, slugs):
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    brokers, port = stage.stores["KAFKA_BROKERS"], free_port()
+    brokers, own = stage.stores["KAFKA_BROKERS"], os.path.join(folder, "log")
     Database(stage).run("CREATE TABLE access_log_counts (slug text PRIMARY KEY, visits bigint NOT NULL)")
     admin = AdminClient({"bootstrap.servers": brokers})
     admin.create_topics([NewTopic(TOPIC, 12, 1)])[TOPIC].result()
     lines = "".join(f"\t\t/{slug} {DESTINATION};\n" for slug in slugs)
-    own = os.path.join(folder, "log")
-    server = nginx(folder, "log", port, MAP % (os.path.join(own, "access.log"), lines), MAPPED)
+    server = Nginx(own, MAPPED, MAP % (os.path.join(own, "access.log"), lines))
     config = os.path.join(own, "rsyslog.conf")
     with open(config, "w", encoding="utf-8") as file:
         file.write(RSYSLOG % {"folder": own, "brokers": brokers, "topic": TOPIC})
@@ -254,7 +210,7 @@ def access_log(folder, stage, slugs):
     stores = [Member(stage, name) for name in STORES if name != "redis"]
     return Peer(
         "nginx, rsyslog, Kafka",
-        port,
+        server.url,
         [server, shipper, consumer],
         [consumer],
         stores,
@@ -263,8 +219,8 @@ def access_log(folder, stage, slugs):
 
 
 def fixed(folder):
-    port = free_port()
-    return Peer("nginx alone", port, [nginx(folder, "fixed", port, "access_log off;", f"return 302 {DESTINATION};")], [], [])
+    server = Nginx(os.path.join(folder, "fixed"))
+    return Peer("nginx alone", server.url, [server], [], [])
 
 
 # --- the runs ---
@@ -323,7 +279,7 @@ def outage(peer, what, folder, rate, requests):
 
     before = peer.counts()
     options = {"connections": 32, "rate": rate, "slug": "peer", "slugs": requests, "requests": requests}
-    visitors = Visitors(pathlib.Path(folder), str(peer.port), "peers", "follow", **options)
+    visitors = Visitors(pathlib.Path(folder), peer.url.rpartition(":")[2], "peers", "follow", **options)
     try:
         visitors.wait_for_rows(requests // 4)
         peer.kill(what)

@@ -71,7 +71,7 @@ class Stage(Stack):
         for name in ("redirector-1", "consumer-1", "janitor-1"):
             self.run("stop", name)
         self.stores = self.env
-        self.events_read, self.read_to = 0, {}  # partition → next offset
+        self.events_read, self.bytes_read, self.read_to = 0, 0, {}  # partition → next offset
         self.neighbours = [Neighbour(name, self.pid_of(name)) for name in ("kafka", "redis", "postgres")]
 
     def add_links(self, count=LINKS):
@@ -124,6 +124,7 @@ class Stage(Stack):
                 for message in reader.consume(1000, 1):
                     if message.error() is None:
                         self.events_read += events_of(message.value())
+                        self.bytes_read += len(message.value())
                         self.read_to[message.partition()] = message.offset() + 1
             return self.events_read
         finally:
@@ -141,4 +142,4 @@ class Stage(Stack):
                 raise SystemExit(f"bench: {TOPIC} does not go away")
             time.sleep(0.2)
         admin.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result()
-        self.events_read, self.read_to = 0, {}
+        self.events_read, self.bytes_read, self.read_to = 0, 0, {}
