@@ -94,6 +94,7 @@ int consumer_fixture_reset(void **state)
 
 void consumer_fixture_create_topics(struct consumer_fixture *fixture)
 {
+	fixture->has_topics = true;
 	const char *broker = getenv("BROKER");
 	if (broker && strcmp(broker, "embedded") == 0) {
 		print_message(
@@ -142,9 +143,16 @@ struct redirect_event consumer_fixture_click(int64_t link_id, uint32_t visitor)
 	return click;
 }
 
+static void need_topics(struct consumer_fixture *fixture)
+{
+	if (!fixture->has_topics)
+		consumer_fixture_create_topics(fixture);
+}
+
 void consumer_fixture_produce_bytes(struct consumer_fixture *fixture, const char *key,
                                     const void *bytes, size_t len)
 {
+	need_topics(fixture);
 	const struct kafka_record record = { .topic = fixture->redirects,
 		                             .key = key,
 		                             .key_len = strlen(key),
@@ -217,6 +225,7 @@ void consumer_fixture_close_pool(struct consumer_fixture *fixture)
 struct ingest *consumer_fixture_start(struct consumer_fixture *fixture)
 {
 	size_t i = 0;
+	need_topics(fixture);
 	while (i < CONSUMER_FIXTURE_INGESTS_MAX - 1 && fixture->ingests[i])
 		i++;
 	assert_null(fixture->ingests[i]);

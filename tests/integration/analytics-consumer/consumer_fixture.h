@@ -51,10 +51,9 @@ struct consumer_fixture {
 	char dead_letters[80];
 	char visits[80];
 	char zombie_group[80];
-	/*
-	 * max.message.bytes of the topic of visits, set before consumer_fixture_create_topics; NULL
-	 * = the broker's.
-	 */
+	/* False: the first record or consumer creates them. */
+	bool has_topics;
+	/* max.message.bytes of the topic of visits, set before it is created; NULL = the broker's. */
 	const char *visits_bytes_max;
 	struct kafka_producer *producer;
 	/* For struct partition_owner. */
@@ -69,16 +68,16 @@ struct consumer_fixture {
 	struct consumer_fixture_record *records;
 };
 
-/*
- * Set-up and tear-down of a test or a group. *state is the fixture. consumer_fixture_create_topics
- * creates the topics.
- */
+/* Set-up and tear-down of a test or a group. *state is the fixture. */
 int consumer_fixture_open(void **state);
 int consumer_fixture_close(void **state);
 /* Set-up of a test in a group: empties all tables of counts. */
 int consumer_fixture_reset(void **state);
 
-/* Skips the test, with a message, when the broker cannot create topics. */
+/*
+ * For topics with other names than before. Skips the test, with a message, when the broker cannot
+ * create topics.
+ */
 void consumer_fixture_create_topics(struct consumer_fixture *fixture);
 
 /* A click by a human, now, with a unique event id. visitor identifies the visitor. */

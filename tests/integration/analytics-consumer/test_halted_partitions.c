@@ -13,7 +13,6 @@
 
 static void count_clicks(struct consumer_fixture *fixture, int count)
 {
-	consumer_fixture_create_topics(fixture);
 	consumer_fixture_produce_clicks(fixture, count);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_await_counted(fixture, count);
@@ -117,24 +116,6 @@ TEST_CASE(counts_nothing_of_a_recreated_topic_that_is_longer_than_the_old_one)
 	consumer_fixture_assert_ledger(fixture, 800);
 }
 
-/* The topic lost exactly its last record, so that another record could take its offset. */
-TEST_CASE(halts_when_only_the_last_record_is_lost)
-{
-	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
-	struct redirect_event click = consumer_fixture_click(1, 1);
-	consumer_fixture_produce(fixture, &click);
-	consumer_fixture_flush(fixture);
-	struct ingest *ingest = consumer_fixture_start(fixture);
-	consumer_fixture_await_counted(fixture, 1);
-	consumer_fixture_stop(fixture, ingest);
-	recreate_topic(fixture);
-	ingest = consumer_fixture_start(fixture);
-	consumer_fixture_await(fixture, COUNT_HALTED, 1);
-	assert_true(has_logged_reason(fixture, "topic_ends_before"));
-	consumer_fixture_stop(fixture, ingest);
-}
-
 /* Retention has removed every counted record and nothing else. */
 TEST_CASE(continues_when_retention_removed_only_counted_records)
 {
@@ -209,7 +190,6 @@ TEST_CASE(continues_and_logs_when_clicks_to_publish_again_are_gone)
 /* Four events of a record with ten are counted. */
 static void count_part(struct consumer_fixture *fixture)
 {
-	consumer_fixture_create_topics(fixture);
 	consumer_fixture_produce_record(fixture, 1, 10);
 	consumer_fixture_count_part(fixture, 4);
 	test_database_run(fixture->database,

@@ -16,7 +16,6 @@
 TEST_CASE(counts_every_click_once)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_produce_clicks(fixture, 3000);
 	consumer_fixture_await_counted(fixture, 3000);
@@ -30,7 +29,6 @@ TEST_CASE(counts_every_click_once)
 TEST_CASE(drops_events_that_redirectors_send_again)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	for (uint32_t i = 0; i < 300; i++) {
 		struct redirect_event click = consumer_fixture_click(1 + i % 3, i);
@@ -52,6 +50,7 @@ TEST_CASE(drops_events_that_redirectors_send_again)
 TEST_CASE(starts_before_its_topics_exist)
 {
 	struct consumer_fixture *fixture = *state;
+	fixture->has_topics = true;
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_create_topics(fixture);
 	consumer_fixture_produce_clicks(fixture, 100);
@@ -63,7 +62,6 @@ TEST_CASE(starts_before_its_topics_exist)
 TEST_CASE(stores_the_time_up_to_which_it_has_counted)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	struct redirect_event click = consumer_fixture_click(1, 1);
 	click.occurred_at_us -= 3600 * INT64_C(1000000);
@@ -102,7 +100,6 @@ TEST_CASE(advances_as_of_of_idle_partitions_while_another_is_busy)
 {
 	enum { CLICK_EVERY_MS = 300, CLICKS_MAX = 50 };
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	for (uint32_t i = 0; i < 40; i++) {
 		struct redirect_event click = consumer_fixture_click(1 + i, i);
@@ -155,7 +152,6 @@ static int by_id(const void *a, const void *b)
 TEST_CASE(publishes_each_counted_visit)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_produce_clicks(fixture, 400);
 	struct redirect_event repeated = consumer_fixture_click(1, 1);
@@ -180,7 +176,6 @@ TEST_CASE(publishes_each_counted_visit)
 TEST_CASE(publishes_visits_again_with_the_same_content_after_a_crash)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	consumer_fixture_produce_clicks(fixture, 200);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_await_counted(fixture, 200);
@@ -215,7 +210,6 @@ TEST_CASE(publishes_visits_again_with_the_same_content_after_a_crash)
 TEST_CASE(publishes_all_visits_again_even_if_it_is_stopped_meanwhile)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	consumer_fixture_produce_clicks(fixture, 400);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_await_counted(fixture, 400);
@@ -251,7 +245,6 @@ TEST_CASE(publishes_all_visits_again_even_if_it_is_stopped_meanwhile)
 static struct ingest *start_until_visits_are_refused(struct consumer_fixture *fixture, int clicks)
 {
 	fixture->visits_bytes_max = "50";
-	consumer_fixture_create_topics(fixture);
 	fixture->config.batch_events = 10;
 	consumer_fixture_produce_clicks(fixture, clicks);
 	struct ingest *ingest = consumer_fixture_start(fixture);

@@ -12,7 +12,6 @@
 TEST_CASE(starts_before_postgres_is_up)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
 	struct ingest *ingest = consumer_fixture_start(fixture);
@@ -29,7 +28,6 @@ TEST_CASE(starts_before_postgres_is_up)
 TEST_CASE(keeps_its_batch_while_postgres_is_frozen)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_produce_clicks(fixture, 500);
@@ -88,7 +86,6 @@ TEST_CASE(gathers_only_one_more_batch_while_postgres_is_frozen)
 {
 	enum { BATCH = 200 };
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	fixture->config.metrics = metrics_new();
 	fixture->config.batch_events = BATCH;
@@ -121,7 +118,6 @@ TEST_CASE(counts_once_while_connections_are_closed)
 {
 	enum { CUTS = 150, CLICKS_PER_CUT = 60 };
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	fixture->config.batch_ms = 2;
 	struct ingest *ingest = consumer_fixture_start(fixture);
@@ -146,7 +142,6 @@ TEST_CASE(counts_once_while_connections_are_closed)
 TEST_CASE(counts_once_when_the_outcome_of_a_commit_is_unknown)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct commit_fault_proxy *proxy =
 		commit_fault_proxy_new(fixture->pg_url, sizeof(fixture->pg_url));
 	fixture->config.batch_ms = 2;
@@ -172,7 +167,6 @@ TEST_CASE(counts_once_when_the_outcome_of_a_commit_is_unknown)
 TEST_CASE(stops_quickly_while_postgres_is_down)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	consumer_fixture_produce_clicks(fixture, 100);

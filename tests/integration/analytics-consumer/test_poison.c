@@ -159,7 +159,6 @@ TEST_CASE(sends_each_poison_to_the_dead_letters_and_counts_the_rest)
 {
 	struct consumer_fixture *fixture = *state;
 	struct poison poison[POISON_MAX];
-	consumer_fixture_create_topics(fixture);
 	size_t count = make_poison(poison);
 	int64_t clicks = 0;
 	struct ingest *ingest = consumer_fixture_start(fixture);
@@ -215,7 +214,6 @@ static void produce_record_with_poison(struct consumer_fixture *fixture)
 TEST_CASE(sends_one_dead_letter_per_event_though_its_record_has_two_owners)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	produce_record_with_poison(fixture);
 	consumer_fixture_count_part(fixture, 4);
 	consumer_fixture_read_letters(fixture, 1);
@@ -234,7 +232,6 @@ TEST_CASE(survives_a_topic_full_of_poison)
 {
 	struct consumer_fixture *fixture = *state;
 	char *large = mem_zero(LARGE);
-	consumer_fixture_create_topics(fixture);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	for (int i = 0; i < 60; i++)
 		consumer_fixture_produce_bytes(fixture, "large", large, LARGE);
@@ -256,7 +253,6 @@ TEST_CASE(survives_a_topic_full_of_poison)
 TEST_CASE(sends_no_dead_letter_for_a_fenced_batch)
 {
 	struct consumer_fixture *fixture = *state;
-	consumer_fixture_create_topics(fixture);
 	struct ingest *first = consumer_fixture_start(fixture);
 	struct ingest *second = consumer_fixture_start_zombie(fixture);
 	consumer_fixture_await_logged(fixture, CONSUMER_FIXTURE_ASSIGNED, 2);
@@ -290,7 +286,6 @@ TEST_CASE(reports_that_it_waits_for_the_dead_letter_topic)
 {
 	struct consumer_fixture *fixture = *state;
 	char missing[80];
-	consumer_fixture_create_topics(fixture);
 	snprintf(missing, sizeof(missing), "%s.missing", fixture->backend->unique);
 	fixture->config.dead_letter_topic = missing;
 	struct ingest *ingest = consumer_fixture_start(fixture);
@@ -323,7 +318,6 @@ TEST_CASE(repeats_a_dead_letter_after_a_crash_before_the_commit)
 {
 	struct consumer_fixture *fixture = *state;
 	struct pg_conn *blocker = test_database_connect(fixture->database, NULL);
-	consumer_fixture_create_topics(fixture);
 	assert_int_equal(pg_conn_begin(blocker), OK);
 	assert_int_equal(
 		pg_conn_query_once(blocker, "LOCK TABLE link_statistics IN SHARE MODE", NULL, NULL),

@@ -63,65 +63,6 @@ TEST_CASE(has_a_row_for_each_assigned_partition)
 	partition_owner_close(&owner);
 }
 
-TEST_CASE(continues_over_gaps_between_offsets)
-{
-	struct consumer_fixture *fixture = *state;
-	struct partition_owner owner;
-	partition_owner_open(&owner, fixture, 0);
-	partition_owner_add_clicks(&owner, 0, 0, 10);
-	assert_int_equal(partition_owner_store(&owner), OK);
-	partition_owner_begin_batch(&owner);
-	partition_owner_add_clicks(&owner, 0, 500, 10);
-	assert_int_equal(partition_owner_store(&owner), OK);
-	consumer_fixture_assert_ledger(fixture, 20);
-	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), 510);
-	assert_int_equal(ask(fixture, OFFSET("published_offset", 0)), 10);
-	partition_owner_close(&owner);
-}
-
-static void assert_stored(struct consumer_fixture *fixture, int64_t offset, int64_t index,
-                          int64_t published_offset, int64_t published_index)
-{
-	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), offset);
-	assert_int_equal(ask(fixture, OFFSET("next_index", 0)), index);
-	assert_int_equal(ask(fixture, OFFSET("published_offset", 0)), published_offset);
-	assert_int_equal(ask(fixture, OFFSET("published_index", 0)), published_index);
-}
-
-TEST_CASE(stores_a_record_that_is_longer_than_a_batch_in_parts)
-{
-	struct consumer_fixture *fixture = *state;
-	struct partition_owner owner;
-	struct redirect_event clicks[10];
-	struct offsets_partition row;
-	const int32_t partition = 0;
-	for (size_t i = 0; i < 10; i++)
-		clicks[i] = consumer_fixture_click(1 + (int64_t)i, (uint32_t)i);
-	partition_owner_open(&owner, fixture, 0);
-	owner.batch.visits_max = 4;
-	partition_owner_add_record(&owner, 0, 57, clicks, 10);
-	offsets_find(&owner.offsets, 0)->next_fingerprint = 5057;
-	assert_int_equal(partition_owner_store(&owner), OK);
-	assert_stored(fixture, 57, 4, 57, 0);
-	partition_owner_begin_batch(&owner);
-	/* What the next owner would read. The fingerprint is that of the same record. */
-	struct pg_conn *conn = test_database_connect(fixture->database, "waymark_consumer");
-	assert_int_equal(offsets_read(conn, "redirects", &partition, 1, &row), OK);
-	pg_conn_close(conn);
-	assert_int_equal(row.stored, offsets_position(57, 4));
-	assert_int_equal(row.published, offsets_position(57, 0));
-	assert_int_equal(row.fingerprint, 5057);
-	partition_owner_continue(&owner);
-	assert_int_equal(partition_owner_store(&owner), OK);
-	assert_stored(fixture, 57, 8, 57, 4);
-	partition_owner_begin_batch(&owner);
-	partition_owner_continue(&owner);
-	assert_int_equal(partition_owner_store(&owner), OK);
-	assert_stored(fixture, 58, 0, 57, 8);
-	consumer_fixture_assert_ledger(fixture, 10);
-	partition_owner_close(&owner);
-}
-
 TEST_CASE(marks_only_published_visits_as_published)
 {
 	struct consumer_fixture *fixture = *state;
