@@ -322,12 +322,16 @@ enum err pg_conn_stream(struct pg_conn *conn, const char *sql, const struct pg_p
 	}
 }
 
-static enum err pg_conn_copy_begin(struct pg_conn *conn, const char *sql, int64_t deadline_us)
+enum err pg_conn_copy_begin(struct pg_conn *conn, const char *sql)
 {
 	struct pg_result *result = NULL;
-	enum err err = pg_conn_check_sent(conn, PQsendQuery(conn->wire, sql));
+	conn->copy_sql = sql;
+	conn->copy_deadline_us = pg_conn_wait_deadline(conn);
+	enum err err = pg_conn_prepare_send(conn, NULL);
 	if (err == OK)
-		err = pg_conn_wait_result(conn, deadline_us, &result);
+		err = pg_conn_check_sent(conn, PQsendQuery(conn->wire, sql));
+	if (err == OK)
+		err = pg_conn_wait_result(conn, conn->copy_deadline_us, &result);
 	if (err == OK && PQresultStatus((PGresult *)result) != PGRES_COPY_IN) {
 		err = pg_conn_check_result(conn, sql, result);
 		if (err == OK)
@@ -338,38 +342,41 @@ static enum err pg_conn_copy_begin(struct pg_conn *conn, const char *sql, int64_
 }
 
 /* A server that rejects a row reads the rest first, so the error arrives after the end. */
-static enum err pg_conn_copy_send(struct pg_conn *conn, const char *bytes, size_t len,
-                                  int64_t deadline_us)
+enum err pg_conn_copy_put(struct pg_conn *conn, const void *bytes, size_t len)
 {
+	const char *left = bytes;
 	while (len > 0) {
 		size_t part = len < PART_BYTES ? len : PART_BYTES;
 		enum err err =
-			pg_conn_check_sent(conn, PQputCopyData(conn->wire, bytes, (int)part) == 1);
+			pg_conn_check_sent(conn, PQputCopyData(conn->wire, left, (int)part) == 1);
 		if (err == OK)
-			err = pg_conn_wait_flushed(conn, deadline_us);
+			err = pg_conn_wait_flushed(conn, conn->copy_deadline_us);
 		if (err != OK)
 			return err;
-		bytes += part;
+		left += part;
 		len -= part;
 	}
-	return pg_conn_check_sent(conn, PQputCopyEnd(conn->wire, NULL) == 1);
+	return OK;
+}
+
+enum err pg_conn_copy_end(struct pg_conn *conn)
+{
+	struct pg_result *result = NULL;
+	enum err err = pg_conn_check_sent(conn, PQputCopyEnd(conn->wire, NULL) == 1);
+	if (err == OK)
+		err = pg_conn_wait_result(conn, conn->copy_deadline_us, &result);
+	if (err == OK)
+		err = pg_conn_check_result(conn, conn->copy_sql, result);
+	pg_result_free(result);
+	return err;
 }
 
 enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes, size_t len)
 {
-	int64_t deadline_us = pg_conn_wait_deadline(conn);
-	struct pg_result *result = NULL;
-	enum err err = pg_conn_prepare_send(conn, NULL);
+	enum err err = pg_conn_copy_begin(conn, sql);
 	if (err == OK)
-		err = pg_conn_copy_begin(conn, sql, deadline_us);
-	if (err == OK)
-		err = pg_conn_copy_send(conn, bytes, len, deadline_us);
-	if (err == OK)
-		err = pg_conn_wait_result(conn, deadline_us, &result);
-	if (err == OK)
-		err = pg_conn_check_result(conn, sql, result);
-	pg_result_free(result);
-	return err;
+		err = pg_conn_copy_put(conn, bytes, len);
+	return err == OK ? pg_conn_copy_end(conn) : err;
 }
 
 /* The simple protocol: any number of statements, no parameters. */

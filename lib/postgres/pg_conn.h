@@ -134,6 +134,15 @@ const char *pg_conn_constraint(const struct pg_conn *conn);
 /* COPY … FROM STDIN: sql, then the rows (sql_copy.h). Errors as in pg_conn_query. */
 enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes,
                       size_t len) MUST_CHECK;
+/*
+ * The same in steps, so that the server works on the first rows while the caller makes the others.
+ * Until the end, the connection is for nothing else. sql is borrowed until then. Errors of
+ * pg_conn_copy_put: ERR_UNAVAILABLE, after which there is no end. The end reports what the server
+ * rejects.
+ */
+enum err pg_conn_copy_begin(struct pg_conn *conn, const char *sql) MUST_CHECK;
+enum err pg_conn_copy_put(struct pg_conn *conn, const void *bytes, size_t len) MUST_CHECK;
+enum err pg_conn_copy_end(struct pg_conn *conn) MUST_CHECK;
 
 /*
  * If a statement has ended with ERR_LIMIT since the last call: what it waited for may be locked by

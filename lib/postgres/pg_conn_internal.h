@@ -21,6 +21,9 @@ struct pg_conn {
 	size_t prepared_count;
 	/* prepared[i] is the text of statement "s<i>". */
 	const char *prepared[PG_CONN_PREPARED_MAX];
+	/* Of the COPY that pg_conn_copy_begin began; steady. */
+	const char *copy_sql;
+	int64_t copy_deadline_us;
 	char constraint[64];
 	char message[256];
 };

@@ -20,7 +20,6 @@ void sql_copy_init(struct sql_copy *copy, size_t bytes_max)
 {
 	copy->room = HEADER_LEN + bytes_max + TRAILER_LEN;
 	copy->bytes = mem_array(copy->room, 1);
-	memcpy(copy->bytes, header, HEADER_LEN);
 	sql_copy_reset(copy);
 }
 
@@ -32,7 +31,13 @@ void sql_copy_clear(struct sql_copy *copy)
 
 void sql_copy_reset(struct sql_copy *copy)
 {
+	memcpy(copy->bytes, header, HEADER_LEN);
 	copy->len = HEADER_LEN;
+}
+
+void sql_copy_next_part(struct sql_copy *copy)
+{
+	copy->len = 0;
 }
 
 /* Bytes that do not fit still count, so sql_copy_finish sees the overflow. */

@@ -27,6 +27,8 @@ void sql_copy_init(struct sql_copy *copy, size_t bytes_max);
 void sql_copy_clear(struct sql_copy *copy);
 /* Empties it. */
 void sql_copy_reset(struct sql_copy *copy);
+/* The rows so far were sent (pg_conn_copy_put): begins the next part of the same COPY. */
+void sql_copy_next_part(struct sql_copy *copy);
 
 void sql_copy_begin_row(struct sql_copy *copy, uint16_t columns);
 void sql_copy_add_int2(struct sql_copy *copy, int16_t value);

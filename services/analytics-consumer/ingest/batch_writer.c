@@ -13,18 +13,26 @@
 #define REFUSED_PAUSE_MS 1000
 #define QUEUE_PAUSE_MS 1
 
-struct batch_writer {
-	struct batch_writer_config config;
+/* A batch and the thread that works on it. */
+struct stage {
 	struct batch batch;
 	/* Of the batch: where its partitions start and where it takes them. */
 	struct offsets offsets;
-	/* Of the last batch whose visits were handed to Kafka. */
-	struct offsets unacked;
-	/* NULL when no batch is being written. */
+	/* NULL when no batch is there. */
 	struct thread *thread;
 	/* Owned by the thread until is_over. */
 	enum err result;
 	_Atomic bool is_over;
+};
+
+struct batch_writer {
+	struct batch_writer_config config;
+	struct stage storing;
+	/*
+	 * The batch before. While a batch is being stored, only its thread starts and finishes this.
+	 * Its result is OK once Kafka has all visits, and ERR_UNAVAILABLE if some are on their way.
+	 */
+	struct stage publishing;
 	_Atomic bool retries_cancelled;
 	_Atomic bool is_refused;
 	_Atomic bool is_waiting_for_dead_letters;
@@ -34,7 +42,10 @@ struct batch_writer *batch_writer_new(const struct batch_writer_config *config)
 {
 	struct batch_writer *w = mem_zero(sizeof(*w));
 	w->config = *config;
-	batch_init(&w->batch, config->batch_events, config->topic, config->dead_letter_topic);
+	batch_init(&w->storing.batch, config->batch_events, config->topic,
+	           config->dead_letter_topic);
+	batch_init(&w->publishing.batch, config->batch_events, config->topic,
+	           config->dead_letter_topic);
 	return w;
 }
 
@@ -42,10 +53,30 @@ void batch_writer_free(struct batch_writer *w)
 {
 	if (!w)
 		return;
-	batch_clear(&w->batch);
-	offsets_clear(&w->offsets);
-	offsets_clear(&w->unacked);
+	batch_clear(&w->storing.batch);
+	offsets_clear(&w->storing.offsets);
+	batch_clear(&w->publishing.batch);
+	offsets_clear(&w->publishing.offsets);
 	free(w);
+}
+
+static void start(struct stage *stage, const char *name, void (*run)(void *ctx),
+                  struct batch_writer *w)
+{
+	atomic_store(&stage->is_over, false);
+	stage->thread = thread_new();
+	thread_start(stage->thread, name, run, w);
+}
+
+/* Waits for the thread and empties the stage. OK at once when there is no batch. */
+static enum err finish(struct stage *stage)
+{
+	if (!stage->thread)
+		return OK;
+	thread_free(stage->thread);
+	stage->thread = NULL;
+	batch_reset(&stage->batch);
+	return stage->result;
 }
 
 /* False: no further attempt. The pause ends early when the loop's thread is asked to end. */
@@ -65,7 +96,7 @@ static enum err await_acks(struct batch_writer *w, int64_t timeout_ms)
 	return err;
 }
 
-enum err batch_writer_flush(struct batch_writer *w)
+static enum err await_acks_or_cancel(struct batch_writer *w)
 {
 	enum err err;
 	do {
@@ -82,7 +113,7 @@ static bool is_transient(enum err err)
 /* Kafka may work and still refuse dead letters: no topic, or no right to write to it. */
 static void note_dead_letters(struct batch_writer *w)
 {
-	size_t overdue = publish_letters_overdue(w->batch.dead_letters);
+	size_t overdue = publish_letters_overdue(w->storing.batch.dead_letters);
 	atomic_store(&w->is_waiting_for_dead_letters, overdue > 0);
 	if (overdue > 0)
 		log_error(w->config.log, "dead_letters_refused",
@@ -96,10 +127,13 @@ static void note_dead_letters(struct batch_writer *w)
  */
 static enum err find_published(struct batch_writer *w)
 {
-	enum err err = await_acks(w, 0);
+	const struct stage *before = &w->publishing;
+	if (!before->thread)
+		return OK;
+	enum err err = atomic_load(&before->is_over) ? before->result : ERR_UNAVAILABLE;
 	if (err != ERR_UNAVAILABLE)
 		return err;
-	offsets_set_unacked(&w->offsets, &w->unacked);
+	offsets_set_unacked(&w->storing.offsets, &before->offsets);
 	return OK;
 }
 
@@ -111,7 +145,7 @@ static enum err store(struct batch_writer *w)
 	if (err != OK)
 		return err;
 	for (;;) {
-		err = visit_store_add(w->config.store, &w->batch, &w->offsets);
+		err = visit_store_add(w->config.store, &w->storing.batch, &w->storing.offsets);
 		note_dead_letters(w);
 		atomic_store(&w->is_refused,
 		             err != OK && err != ERR_CONFLICT && !is_transient(err));
@@ -140,8 +174,8 @@ static void log_traced(const struct batch_writer *w, const struct visit *visit, 
 
 static void note_visits(struct batch_writer *w, int64_t now_us)
 {
-	for (size_t i = 0; i < w->batch.count; i++) {
-		const struct visit *visit = &w->batch.visits[i];
+	for (size_t i = 0; i < w->storing.batch.count; i++) {
+		const struct visit *visit = &w->storing.batch.visits[i];
 		if (visit->disposition != VISIT_NEW)
 			continue;
 		int64_t delay_us = now_us - visit->event.occurred_at_us;
@@ -157,7 +191,7 @@ static void note_stored(struct batch_writer *w, int64_t began_us)
 	const struct ingest_metrics *metrics = w->config.metrics;
 	const struct clock *clock = w->config.clock;
 	int64_t now_us = clock_now_us(clock);
-	struct batch_sums sums = batch_sum(&w->batch);
+	struct batch_sums sums = batch_sum(&w->storing.batch);
 	metrics_add(metrics->humans, sums.humans);
 	metrics_add(metrics->bots, sums.bots);
 	metrics_add(metrics->duplicates, sums.duplicates);
@@ -165,33 +199,52 @@ static void note_stored(struct batch_writer *w, int64_t began_us)
 	metrics_add(metrics->batches, 1);
 	metrics_observe(metrics->batch_seconds,
 	                (double)(clock_steady_us(clock) - began_us) / (double)CLOCK_US_PER_S);
-	metrics_observe(metrics->batch_events, (double)w->batch.events);
+	metrics_observe(metrics->batch_events, (double)w->storing.batch.events);
 	note_visits(w, now_us);
 	if (sums.poisoned > 0)
 		log_warning(w->config.log, "messages_poisoned", LOG_INT("count", sums.poisoned));
 }
 
 /*
- * Hands all visits to Kafka, once those of the previous batch are acknowledged. If retries are
- * cancelled before, the partition's next owner publishes the rest.
+ * Hands all visits to Kafka. If retries are cancelled before, the partition's next owner publishes
+ * the rest.
  */
-static enum err publish(struct batch_writer *w)
+static enum err send_visits(struct batch_writer *w)
 {
+	const struct batch *batch = &w->publishing.batch;
 	size_t done = 0;
-	enum err err = batch_writer_flush(w);
-	if (err != OK)
-		return err;
-	offsets_copy(&w->offsets, &w->unacked);
+	enum err err;
 	do {
-		err = publish_visits_send(w->config.publisher, w->batch.visits, w->batch.count,
-		                          &done);
+		err = publish_visits_send(w->config.publisher, batch->visits, batch->count, &done);
 	} while (err == ERR_LIMIT && pause_before_retry(w, QUEUE_PAUSE_MS));
 	if (err != OK && err != ERR_LIMIT)
 		log_error(w->config.log, "visit_refused", LOG_TEXT("result", err_name(err)));
 	return err;
 }
 
-static void run(void *ctx)
+static void run_publishing(void *ctx)
+{
+	struct batch_writer *w = ctx;
+	enum err err = send_visits(w);
+	w->publishing.result = err == OK ? await_acks_or_cancel(w) : err;
+	atomic_store(&w->publishing.is_over, true);
+}
+
+/* Begins to publish the batch that is stored, once Kafka has the visits of the one before. */
+static enum err publish(struct batch_writer *w)
+{
+	enum err err = finish(&w->publishing);
+	if (err != OK && err != ERR_UNAVAILABLE)
+		return err;
+	struct batch empty = w->publishing.batch;
+	w->publishing.batch = w->storing.batch;
+	w->storing.batch = empty;
+	offsets_copy(&w->storing.offsets, &w->publishing.offsets);
+	start(&w->publishing, "publish", run_publishing, w);
+	return OK;
+}
+
+static void run_storing(void *ctx)
 {
 	struct batch_writer *w = ctx;
 	int64_t began_us = clock_steady_us(w->config.clock);
@@ -201,31 +254,26 @@ static void run(void *ctx)
 		err = publish(w);
 	} else if (err == ERR_CONFLICT) {
 		metrics_add(w->config.metrics->batches_fenced, 1);
-		log_warning(w->config.log, "batch_fenced", LOG_INT("events", w->batch.events));
+		log_warning(w->config.log, "batch_fenced",
+		            LOG_INT("events", w->storing.batch.events));
 	}
-	w->result = err;
-	atomic_store(&w->is_over, true);
+	w->storing.result = err;
+	atomic_store(&w->storing.is_over, true);
 }
 
 void batch_writer_start(struct batch_writer *w, struct batch *batch, struct offsets *offsets)
 {
-	struct batch empty = w->batch;
-	w->batch = *batch;
+	struct batch empty = w->storing.batch;
+	w->storing.batch = *batch;
 	*batch = empty;
-	offsets_hand_over(offsets, &w->offsets);
-	atomic_store(&w->is_over, false);
-	w->thread = thread_new();
-	thread_start(w->thread, "store", run, w);
-}
-
-void batch_writer_forget_unacked(struct batch_writer *w)
-{
-	offsets_clear(&w->unacked);
+	offsets_hand_over(offsets, &w->storing.offsets);
+	atomic_store(&w->retries_cancelled, false);
+	start(&w->storing, "store", run_storing, w);
 }
 
 bool batch_writer_is_busy(const struct batch_writer *w)
 {
-	return w->thread && !atomic_load(&w->is_over);
+	return w->storing.thread && !atomic_load(&w->storing.is_over);
 }
 
 void batch_writer_cancel_retries(struct batch_writer *w)
@@ -235,19 +283,19 @@ void batch_writer_cancel_retries(struct batch_writer *w)
 
 enum err batch_writer_finish(struct batch_writer *w)
 {
-	if (!w->thread)
-		return OK;
-	thread_free(w->thread);
-	w->thread = NULL;
-	atomic_store(&w->retries_cancelled, false);
+	enum err err = finish(&w->storing);
 	atomic_store(&w->is_waiting_for_dead_letters, false);
-	batch_reset(&w->batch);
-	return w->result;
+	return err;
+}
+
+enum err batch_writer_flush(struct batch_writer *w)
+{
+	return finish(&w->publishing);
 }
 
 const struct offsets *batch_writer_offsets(const struct batch_writer *w)
 {
-	return &w->offsets;
+	return &w->storing.offsets;
 }
 
 bool batch_writer_is_refused(const struct batch_writer *w)

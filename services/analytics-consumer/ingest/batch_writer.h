@@ -1,12 +1,13 @@
 /*
- * One thread at a time, except for the last two functions. Stores and publishes one batch in a
- * thread of its own while the ingest loop gathers the next batch. At most one batch is being
- * written, so batches are stored in the order in which they were gathered. If a batch fails, the
- * batch gathered after it builds on offsets that were never stored: the caller must discard it too.
+ * One thread at a time, except for the last two functions. While the ingest loop gathers a batch,
+ * one thread stores the batch before, and another one publishes the batch before that. At most one
+ * batch is in each, so batches are stored and published in the order in which they were gathered. If
+ * a batch fails, the batch gathered after it builds on offsets that were never stored: the caller
+ * must discard it too.
  *
  *   batch_writer_start(writer, &batch, &offsets);   // empties batch, advances offsets
  *   ... gather the next batch ...
- *   if (batch_writer_finish(writer) != OK)          // waits for the thread
+ *   if (batch_writer_finish(writer) != OK)          // waits until it is stored
  *           discard the next batch and start from the stored offsets
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_BATCH_WRITER_H
@@ -28,8 +29,8 @@
 struct batch_writer;
 
 /*
- * All pointers are borrowed. While a batch is being written, only the writer's thread may use store
- * and publisher.
+ * All pointers are borrowed. From batch_writer_start to batch_writer_flush, only the writer's
+ * threads may use store and publisher.
  */
 struct batch_writer_config {
 	size_t batch_events;
@@ -45,33 +46,30 @@ struct batch_writer_config {
 };
 
 struct batch_writer *batch_writer_new(const struct batch_writer_config *config);
-/* Call it after batch_writer_finish, and after the producer has been freed. writer may be NULL. */
+/* Call it after batch_writer_flush, and after the producer has been freed. writer may be NULL. */
 void batch_writer_free(struct batch_writer *writer);
 
 /*
- * Starts writing a batch. Call it after batch_writer_finish. Takes over the content of batch, whose
- * capacity is batch_events, and leaves batch empty. offsets continues as if the batch had been
- * stored and published.
+ * Starts writing a batch. Call it after batch_sort and batch_writer_finish. Takes over the content
+ * of batch, whose capacity is batch_events, and leaves batch empty. offsets continues as if the
+ * batch had been stored and published. If partitions were assigned anew since the last batch, call
+ * batch_writer_flush before: the store now says up to where their visits are published.
  */
 void batch_writer_start(struct batch_writer *writer, struct batch *batch, struct offsets *offsets);
-
-/*
- * Call it after batch_writer_finish, when partitions were assigned anew. The store then says up to
- * where their visits are published, and another owner may have published what Kafka has not
- * acknowledged to this one.
- */
-void batch_writer_forget_unacked(struct batch_writer *writer);
 
 /* False when batch_writer_finish would return at once. */
 bool batch_writer_is_busy(const struct batch_writer *writer);
 
-/* The current attempt is the last one. Call it before the batch's partitions are taken away. */
+/*
+ * The current attempts, to store and to publish, are the last ones. Call it before the partitions of
+ * the batches are taken away, and then batch_writer_finish and batch_writer_flush.
+ */
 void batch_writer_cancel_retries(struct batch_writer *writer);
 
 /*
- * Waits until the batch is stored and handed to Kafka. OK at once when there is no batch. Any other
- * result makes the offsets uncertain: discard the batch being gathered and start from the stored
- * offsets.
+ * Waits until the batch is stored and its visits are about to be published. OK at once when there is
+ * no batch. Any other result, also for the visits of the batch before it, makes the offsets
+ * uncertain: discard the batch being gathered and start from the stored offsets.
  */
 enum err batch_writer_finish(struct batch_writer *writer) MUST_CHECK;
 
@@ -79,8 +77,10 @@ enum err batch_writer_finish(struct batch_writer *writer) MUST_CHECK;
 const struct offsets *batch_writer_offsets(const struct batch_writer *writer);
 
 /*
- * Waits until Kafka has acknowledged every visit handed to it. Call it after batch_writer_finish.
- * Results as publish_visits_flush; ERR_UNAVAILABLE only when retries were cancelled.
+ * Waits until Kafka has acknowledged every visit of the stored batches. Call it after
+ * batch_writer_finish. ERR_UNAVAILABLE: all were handed to Kafka, and retries were cancelled before
+ * it had acknowledged them. Any other error makes the offsets uncertain, as with
+ * batch_writer_finish.
  */
 enum err batch_writer_flush(struct batch_writer *writer) MUST_CHECK;
 

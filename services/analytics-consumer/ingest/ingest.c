@@ -77,8 +77,8 @@ static enum state gather_or_end(const struct ingest *in)
 /* --- the end of a write --- */
 
 /*
- * Waits until the writer is idle. False when its batch failed: then the assigned partitions and the
- * batch being gathered are dropped too.
+ * Waits until the batch is stored. False when it or the one before it failed: then the assigned
+ * partitions and the batch being gathered are dropped too.
  */
 static bool finish_write(struct ingest *in)
 {
@@ -102,9 +102,11 @@ static bool finish_write(struct ingest *in)
 /* Before the assignment changes, no batch of the old one may be in the middle of a write. */
 static void interrupt_write(struct ingest *in)
 {
-	if (in->is_writing)
-		batch_writer_cancel_retries(in->writer);
+	batch_writer_cancel_retries(in->writer);
 	(void)finish_write(in);
+	enum err err = batch_writer_flush(in->writer);
+	if (err != OK && err != ERR_UNAVAILABLE)
+		assignment_drop(&in->assignment);
 }
 
 /* --- events of the consumer, during a poll --- */
@@ -260,6 +262,7 @@ static enum state write_batch(struct ingest *in)
 	bool has_batch = !batch_is_empty(&in->batch);
 	if (!has_batch && batch_writer_is_busy(in->writer))
 		return STATE_RECORD_HALTS;
+	batch_sort(&in->batch);
 	if (!finish_write(in))
 		return STATE_REJOIN;
 	if (!has_batch)
@@ -267,7 +270,6 @@ static enum state write_batch(struct ingest *in)
 	if (in->validated_us != in->assignment.changed_us) {
 		in->validated_us = in->assignment.changed_us;
 		visit_store_invalidate(in->store);
-		batch_writer_forget_unacked(in->writer);
 	}
 	batch_writer_start(in->writer, &in->batch, &in->assignment.offsets);
 	in->is_writing = true;
@@ -312,7 +314,7 @@ static enum state mark_caught_up(struct ingest *in)
 	enum err err = batch_writer_flush(in->writer);
 	if (err == OK)
 		assignment_mark_published(&in->assignment, as_of_us);
-	else if (err == ERR_INTERNAL)
+	else if (err != ERR_UNAVAILABLE)
 		assignment_rejoin(&in->assignment);
 	return gather_or_end(in);
 }
@@ -367,7 +369,7 @@ static void run(void *ctx)
 			state = renew_consumer(in);
 			break;
 		case STATE_END:
-			(void)finish_write(in);
+			interrupt_write(in);
 			state = STATE_ENDED;
 			break;
 		case STATE_ENDED:

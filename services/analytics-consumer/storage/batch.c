@@ -17,6 +17,7 @@ void batch_init(struct batch *batch, size_t visits_max, const char *topic,
 {
 	*batch = (struct batch){ .visits_max = visits_max };
 	batch->visits = mem_array(visits_max, sizeof(*batch->visits));
+	visit_order_init(&batch->order, visits_max);
 	batch->dead_letters = publish_letters_new(visits_max, DEAD_LETTER_BYTES_MAX_OF_BATCH, topic,
 	                                          dead_letter_topic);
 }
@@ -24,6 +25,8 @@ void batch_init(struct batch *batch, size_t visits_max, const char *topic,
 void batch_clear(struct batch *batch)
 {
 	free(batch->visits);
+	visit_order_clear(&batch->order);
+	pg_result_free(batch->link_rows);
 	publish_letters_free(batch->dead_letters);
 	*batch = (struct batch){ 0 };
 }
@@ -33,6 +36,8 @@ void batch_reset(struct batch *batch)
 	batch->events = 0;
 	batch->count = 0;
 	batch->in_doubt = false;
+	pg_result_free(batch->link_rows);
+	batch->link_rows = NULL;
 	publish_letters_reset(batch->dead_letters);
 }
 
@@ -140,6 +145,11 @@ bool batch_is_empty(const struct batch *batch)
 bool batch_is_full(const struct batch *batch)
 {
 	return batch->events >= batch->visits_max || publish_letters_is_full(batch->dead_letters);
+}
+
+void batch_sort(struct batch *batch)
+{
+	visit_order_sort(&batch->order, batch->visits, batch->count);
 }
 
 struct batch_sums batch_sum(const struct batch *batch)

@@ -15,6 +15,7 @@
 #include "services/analytics-consumer/facts/enrich.h"
 #include "services/analytics-consumer/publish/publish.h"
 #include "services/analytics-consumer/storage/offsets.h"
+#include "services/analytics-consumer/storage/visit_order.h"
 
 struct batch {
 	size_t visits_max;
@@ -23,7 +24,11 @@ struct batch {
 	size_t count;
 	/* In order of arrival. */
 	struct visit *visits;
+	/* Those that count, as the store inserts them; made by batch_sort. */
+	struct visit_order order;
 	struct dead_letter_list *dead_letters;
+	/* Of visit_store_add: what the tags of the visits are borrowed from. */
+	struct pg_result *link_rows;
 	/* A COMMIT was sent and not answered: the batch may be stored. */
 	bool in_doubt;
 };
@@ -60,6 +65,9 @@ void batch_add(struct batch *batch, struct enrich *enrich, struct batch_record *
 
 bool batch_is_empty(const struct batch *batch);
 bool batch_is_full(const struct batch *batch);
+
+/* Ends the batch: call it before visit_store_add. */
+void batch_sort(struct batch *batch);
 
 struct batch_sums {
 	int64_t humans;

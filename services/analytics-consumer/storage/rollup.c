@@ -299,12 +299,9 @@ static void add_row(struct rollup *rollup, const struct rollup_row *rows, size_t
 	sql_copy_add_int4(&rollup->copy, total.uniques);
 }
 
-enum err rollup_add(struct rollup *rollup, struct pg_conn *conn, const struct visit *visits,
-                    size_t count)
+enum err rollup_prepare(struct rollup *rollup, const struct visit *visits, size_t count)
 {
 	const struct rollup_rows sums = rollup_sum(rollup, visits, count);
-	if (sums.count == 0)
-		return OK;
 	sql_copy_reset(&rollup->copy);
 	for (size_t first = 0, end = 0; first < sums.count; first = end) {
 		const struct rollup_row *row = &sums.rows[first];
@@ -313,9 +310,11 @@ enum err rollup_add(struct rollup *rollup, struct pg_conn *conn, const struct vi
 			end++;
 		add_row(rollup, row, end - first);
 	}
-	enum err err = sql_copy_finish(&rollup->copy);
-	if (err != OK)
-		return err;
+	return sql_copy_finish(&rollup->copy);
+}
+
+enum err rollup_insert(const struct rollup *rollup, struct pg_conn *conn)
+{
 	return pg_conn_copy(conn, insert_sql, rollup->copy.bytes, rollup->copy.len);
 }
 

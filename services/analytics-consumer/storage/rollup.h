@@ -65,9 +65,10 @@ void rollup_free(struct rollup *rollup);
  */
 struct rollup_rows rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count);
 
-/* Adds the sums of the new visits to the roll-ups, inside the caller's transaction. */
-enum err rollup_add(struct rollup *rollup, struct pg_conn *conn, const struct visit *visits,
-                    size_t count) MUST_CHECK;
+/* Pure. Makes the rows of rollup_insert from the sums of the new visits. */
+enum err rollup_prepare(struct rollup *rollup, const struct visit *visits, size_t count) MUST_CHECK;
+/* Adds the sums of the last rollup_prepare to the roll-ups, inside the caller's transaction. */
+enum err rollup_insert(const struct rollup *rollup, struct pg_conn *conn) MUST_CHECK;
 
 /*
  * Deletes some rows of the purged links that had these slugs: their roll-ups and statistics, but

@@ -34,6 +34,8 @@ static const char reload_sql[] =
 
 /* The longest texts of a visit, plus the framing of COPY. */
 #define ROW_BYTES_MAX (sizeof(struct visit) + 4 * COLUMNS + 2)
+/* Of a COPY. PostgreSQL stores one part while the next one is made. */
+#define PART_ROWS 100
 
 struct visit_log_store {
 	/* The already counted visits, by (day, event_id). */
@@ -52,7 +54,7 @@ struct visit_log_store *visit_log_store_new(size_t visits_max)
 	struct visit_log_store *store = mem_zero(sizeof(*store));
 	store->sorted = mem_array(visits_max, sizeof(struct visit *));
 	store->found = mem_array(visits_max, sizeof(bool));
-	sql_copy_init(&store->rows, visits_max * ROW_BYTES_MAX);
+	sql_copy_init(&store->rows, PART_ROWS * ROW_BYTES_MAX);
 	sql_column_init(&store->days, SQL_COLUMN_DATE, (visits_max + 3) * 8);
 	sql_column_init(&store->event_ids, SQL_COLUMN_UUID,
 	                (visits_max + 1) * (4 + ENTROPY_UUID_SIZE));
@@ -200,16 +202,26 @@ static void add_row(struct sql_copy *rows, const struct visit *visit)
 	sql_copy_add_int8(rows, event->workspace_id);
 }
 
-enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn,
-                                const struct visit_order *order)
+enum err visit_log_store_send(struct visit_log_store *store, struct pg_conn *conn,
+                              const struct visit_order *order)
 {
-	if (order->count == 0)
-		return OK;
+	enum err err = pg_conn_copy_begin(conn, insert_sql);
 	sql_copy_reset(&store->rows);
-	for (size_t i = 0; i < order->count; i++)
+	for (size_t i = 0; err == OK && i < order->count; i++) {
 		add_row(&store->rows, order->visits[i]);
-	enum err err = sql_copy_finish(&store->rows);
-	return err == OK ? pg_conn_copy(conn, insert_sql, store->rows.bytes, store->rows.len) : err;
+		if ((i + 1) % PART_ROWS == 0) {
+			err = pg_conn_copy_put(conn, store->rows.bytes, store->rows.len);
+			sql_copy_next_part(&store->rows);
+		}
+	}
+	if (err == OK)
+		err = sql_copy_finish(&store->rows);
+	return err == OK ? pg_conn_copy_put(conn, store->rows.bytes, store->rows.len) : err;
+}
+
+enum err visit_log_store_await(struct pg_conn *conn)
+{
+	return pg_conn_copy_end(conn);
 }
 
 /* --- reload --- */

@@ -36,11 +36,16 @@ enum err visit_log_store_find_visitors(struct visit_log_store *store, struct pg_
                                        bool *seen) MUST_CHECK;
 
 /*
- * Inserts the visits in their order. ERR_CONFLICT: a visit is a duplicate, or is marked as unique
+ * Sends the visits, of which there is one at least, to be inserted in their order. PostgreSQL still
+ * inserts them when this returns; until visit_log_store_await, conn is for nothing else.
+ */
+enum err visit_log_store_send(struct visit_log_store *store, struct pg_conn *conn,
+                              const struct visit_order *order) MUST_CHECK;
+/*
+ * Waits until the visits are inserted. ERR_CONFLICT: one is a duplicate, or is marked as unique
  * although the log has its visitor. The transaction has then failed.
  */
-enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn,
-                                const struct visit_order *order) MUST_CHECK;
+enum err visit_log_store_await(struct pg_conn *conn) MUST_CHECK;
 
 /*
  * Loads the event of every VISIT_ALREADY_COUNTED from the log, so that the second publication

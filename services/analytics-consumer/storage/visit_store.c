@@ -29,20 +29,17 @@
 struct link {
 	int64_t id;
 	int64_t workspace_id;
-	/* Borrowed from link_rows. */
+	/* Borrowed from the batch's link_rows. */
 	const char *tags;
 	UT_hash_handle hh;
 };
 
 struct visit_store {
 	struct visit_store_config config;
-	struct visit_order order;
 	/* Those of the batch: an array, and a table of its elements. */
 	struct link *links;
 	struct link *link_by_id;
 	struct sql_column link_ids;
-	/* Holds the tags of the visits. */
-	struct pg_result *link_rows;
 	struct visit_log_store *visit_log;
 	struct unique_visitors *visitors;
 	struct rollup *rollup;
@@ -57,7 +54,6 @@ struct visit_store *visit_store_new(const struct visit_store_config *config)
 {
 	struct visit_store *store = mem_zero(sizeof(*store));
 	store->config = *config;
-	visit_order_init(&store->order, config->visits_max);
 	store->links = mem_array(config->visits_max, sizeof(*store->links));
 	sql_column_init(&store->link_ids, SQL_COLUMN_INT8, (config->visits_max + 2) * ID_BYTES);
 	store->visit_log = visit_log_store_new(config->visits_max);
@@ -72,11 +68,9 @@ void visit_store_free(struct visit_store *store)
 {
 	if (!store)
 		return;
-	visit_order_clear(&store->order);
 	visit_log_store_free(store->visit_log);
 	unique_visitors_free(store->visitors);
 	rollup_free(store->rollup);
-	pg_result_free(store->link_rows);
 	sql_column_clear(&store->link_ids);
 	HASH_CLEAR(hh, store->link_by_id);
 	free(store->links);
@@ -107,17 +101,19 @@ static void gather_link_ids(struct visit_store *store, const struct visit *visit
 }
 
 /* A link without a row is purged. */
-static void set_workspaces(struct visit_store *store, struct visit *visits, size_t count)
+static void set_workspaces(struct visit_store *store, struct batch *batch)
 {
-	for (size_t row = 0; row < pg_result_count(store->link_rows); row++) {
-		struct link *link = find_link(store, pg_result_int(store->link_rows, row, 0));
-		link->workspace_id = pg_result_int(store->link_rows, row, 1);
-		link->tags = pg_result_text(store->link_rows, row, 2);
+	const struct pg_result *rows = batch->link_rows;
+	for (size_t row = 0; row < pg_result_count(rows); row++) {
+		struct link *link = find_link(store, pg_result_int(rows, row, 0));
+		link->workspace_id = pg_result_int(rows, row, 1);
+		link->tags = pg_result_text(rows, row, 2);
 	}
-	for (size_t i = 0; i < count; i++) {
-		const struct link *link = find_link(store, visits[i].event.link_id);
-		visits[i].event.workspace_id = link->workspace_id;
-		visits[i].event.tags = link->tags;
+	for (size_t i = 0; i < batch->count; i++) {
+		struct visit_event *event = &batch->visits[i].event;
+		const struct link *link = find_link(store, event->link_id);
+		event->workspace_id = link->workspace_id;
+		event->tags = link->tags;
 	}
 }
 
@@ -126,19 +122,19 @@ static void set_workspaces(struct visit_store *store, struct visit *visits, size
  * repeated event may have newer ones.
  */
 static enum err find_workspaces(struct visit_store *store, struct pg_conn *conn,
-                                struct visit *visits, size_t count)
+                                struct batch *batch)
 {
 	struct pg_params params = { 0 };
-	pg_result_free(store->link_rows);
-	store->link_rows = NULL;
-	gather_link_ids(store, visits, count);
-	if (count == 0)
+	pg_result_free(batch->link_rows);
+	batch->link_rows = NULL;
+	gather_link_ids(store, batch->visits, batch->count);
+	if (batch->count == 0)
 		return OK;
 	enum err err = sql_column_param(&store->link_ids, &params);
 	if (err == OK)
-		err = pg_conn_query(conn, FIND_LINKS_SQL, &params, &store->link_rows);
+		err = pg_conn_query(conn, FIND_LINKS_SQL, &params, &batch->link_rows);
 	if (err == OK)
-		set_workspaces(store, visits, count);
+		set_workspaces(store, batch);
 	return err;
 }
 
@@ -185,13 +181,17 @@ size_t visit_store_sum(const struct visit_order *order, const struct visit **sor
 	return n == 0 ? 0 : (size_t)(row - rows) + 1;
 }
 
-static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const struct batch *batch)
+/* Inserts the visits, and sums them up while PostgreSQL works. *rows: of store->deltas. */
+static enum err insert_visits(struct visit_store *store, struct pg_conn *conn,
+                              const struct batch *batch, size_t *rows)
 {
-	enum err err = rollup_add(store->rollup, conn, batch->visits, batch->count);
+	enum err err = visit_log_store_send(store->visit_log, conn, &batch->order);
 	if (err != OK)
 		return err;
-	size_t rows = visit_store_sum(&store->order, store->by_link, store->deltas);
-	return statistics_store_add(conn, store->deltas, rows);
+	*rows = visit_store_sum(&batch->order, store->by_link, store->deltas);
+	enum err sums = rollup_prepare(store->rollup, batch->visits, batch->count);
+	err = visit_log_store_await(conn);
+	return err == OK ? sums : err;
 }
 
 /* How a transaction ended. */
@@ -229,18 +229,22 @@ static enum outcome add_all(struct visit_store *store, struct pg_conn *conn, str
 	if (*err == OK)
 		*err = publish_letters_send(batch->dead_letters, store->config.producer,
 		                            DEAD_LETTERS_TIMEOUT_MS);
-	visit_order_sort(&store->order, batch->visits, batch->count);
 	if (*err == OK && store->duplicate_checks_left > 0)
-		*err = visit_log_store_drop_duplicates(store->visit_log, conn, &store->order);
+		*err = visit_log_store_drop_duplicates(store->visit_log, conn, &batch->order);
 	if (*err == OK)
-		*err = unique_visitors_find(store->visitors, store->visit_log, conn, &store->order);
+		*err = unique_visitors_find(store->visitors, store->visit_log, conn, &batch->order);
 	if (*err != OK)
 		return OUTCOME_FAILED;
-	*err = visit_log_store_insert(store->visit_log, conn, &store->order);
+	if (batch->order.count == 0)
+		return OUTCOME_STORED;
+	size_t rows = 0;
+	*err = insert_visits(store, conn, batch, &rows);
 	enum outcome outcome = check_insert(store, *err);
 	if (outcome != OUTCOME_STORED)
 		return outcome;
-	*err = add_sums(store, conn, batch);
+	*err = rollup_insert(store->rollup, conn);
+	if (*err == OK)
+		*err = statistics_store_add(conn, store->deltas, rows);
 	return *err == OK ? OUTCOME_STORED : OUTCOME_FAILED;
 }
 
@@ -320,7 +324,7 @@ enum err visit_store_add(struct visit_store *store, struct batch *batch,
 		return err;
 	err = visit_log_store_reload(store->visit_log, conn, batch->visits, batch->count);
 	if (err == OK)
-		err = find_workspaces(store, conn, batch->visits, batch->count);
+		err = find_workspaces(store, conn, batch);
 	if (err == OK && offsets_any_advanced(offsets))
 		err = add_new(store, conn, batch, offsets);
 	pg_pool_release(store->config.pool, conn);

@@ -46,9 +46,9 @@ void visit_store_invalidate(struct visit_store *store);
 /*
  * Stores the batch. offsets is not changed.
  *
- *   - OK: the batch is stored exactly once. Each visit has its disposition, event.is_unique, owner
- *     and tags; the tags are valid until the next call. Visits that were already counted have their
- *     event from the log.
+ *   - OK: the batch is stored exactly once. Each visit has its disposition, event.is_unique,
+ *     workspace and tags, which live as long as the batch. Visits that were already counted have
+ *     their event from the log.
  *   - ERR_CONFLICT: fenced, another owner is active. Nothing of the batch is stored: discard it and
  *     rejoin.
  *   - ERR_UNAVAILABLE, ERR_LIMIT: not stored, or unknown if batch->in_doubt. Try the same batch

@@ -96,6 +96,7 @@ void partition_owner_publish_from(struct partition_owner *owner, int64_t offset,
 
 enum err partition_owner_store(struct partition_owner *owner)
 {
+	batch_sort(&owner->batch);
 	return visit_store_add(owner->store, &owner->batch, &owner->offsets);
 }
 

@@ -39,6 +39,28 @@ TEST_CASE(writes_rows_in_the_binary_format)
 	sql_copy_clear(&copy);
 }
 
+TEST_CASE(begins_only_the_first_part_with_the_signature)
+{
+	static const char first[] = SIGNATURE "\0\1\0\0\0\1\1";
+	static const char last[] = "\0\1\0\0\0\1\0\xff\xff";
+	struct sql_copy copy;
+	sql_copy_init(&copy, 14);
+	for (int i = 0; i < 2; i++) {
+		sql_copy_reset(&copy);
+		sql_copy_begin_row(&copy, 1);
+		sql_copy_add_bool(&copy, true);
+		assert_int_equal(copy.len, sizeof(first) - 1);
+		assert_memory_equal(copy.bytes, first, copy.len);
+		sql_copy_next_part(&copy);
+		sql_copy_begin_row(&copy, 1);
+		sql_copy_add_bool(&copy, false);
+		assert_int_equal(sql_copy_finish(&copy), OK);
+		assert_int_equal(copy.len, sizeof(last) - 1);
+		assert_memory_equal(copy.bytes, last, copy.len);
+	}
+	sql_copy_clear(&copy);
+}
+
 TEST_CASE(rejects_more_than_its_maximum)
 {
 	struct sql_copy copy;
