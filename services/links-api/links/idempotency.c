@@ -13,7 +13,7 @@
 
 #define TRIES_MAX 5
 #define KEY_MAX 255
-#define SCOPED_KEY_SIZE (CLIENT_IP_NETWORK_SIZE + KEY_MAX + 32)
+#define SCOPED_KEY_SIZE (CLIENT_IP_NETWORK_SIZE + KEY_MAX + 64)
 #define TTL_S 86400
 /* Stored bytes are counted in intervals; one counts until a day after its end. */
 #define INTERVAL_S 300
@@ -38,13 +38,14 @@ static bool is_valid_key(const char *text)
 	return len >= 1 && len <= KEY_MAX;
 }
 
-/* Two users, or two networks, may use the same key for different requests. */
+/* Two users, two networks, or one user in two workspaces may use the same key for different requests. */
 static void scope_key(const struct request *r, const char *key, char out[static SCOPED_KEY_SIZE])
 {
 	char network[CLIENT_IP_NETWORK_SIZE] = "";
 	if (r->user_id == 0)
 		request_network(r, network);
-	snprintf(out, SCOPED_KEY_SIZE, "%" PRId64 " %s\n%s", r->user_id, network, key);
+	snprintf(out, SCOPED_KEY_SIZE, "%" PRId64 " %" PRId64 " %s\n%s", r->user_id,
+	         r->workspace_id, network, key);
 }
 
 /* Hashes the route instead of the path: /api/urls is an alias of /api/links. */

@@ -21,7 +21,7 @@
 #define PATH_PART "/tags/"
 /* Of a list: those of the most links. */
 #define TAGS_MAX 1000
-/* Of an account. */
+/* Of all workspaces of one sponsor. */
 #define COLORS_MAX 1000
 /* That have a tag which changes. */
 #define LINKS_MAX 10000
@@ -149,8 +149,8 @@ static enum err delete_color(struct pg_conn *conn, int64_t workspace_id, const c
 }
 
 /*
- * Sets or, if color is "", deletes the color of a tag. ERR_CONFLICT also: the account has COLORS_MAX
- * colors. The account is locked.
+ * Sets or, if color is "", deletes the color of a tag. ERR_CONFLICT also: the sponsor's workspaces have
+ * COLORS_MAX colors. The sponsor is locked.
  */
 static enum err set_color(struct pg_conn *conn, int64_t workspace_id, const char *tag,
                           const char *color)
@@ -166,7 +166,9 @@ static enum err set_color(struct pg_conn *conn, int64_t workspace_id, const char
 	enum err err = pg_conn_query(
 		conn,
 		"INSERT INTO tag_colors (workspace_id, tag, color) SELECT $1, $2, $3 "
-		"WHERE (SELECT count(*) FROM tag_colors WHERE workspace_id = $1 AND tag <> $2) < $4 "
+		"WHERE (SELECT count(*) FROM tag_colors c JOIN workspaces w ON w.id = c.workspace_id "
+		"WHERE w.sponsor_id = (SELECT sponsor_id FROM workspaces WHERE id = $1) "
+		"AND (c.workspace_id, c.tag) <> ($1, $2)) < $4 "
 		"ON CONFLICT (workspace_id, tag) DO UPDATE SET color = EXCLUDED.color",
 		&params, &rows);
 	if (err == OK && pg_result_changed(rows) == 0)
@@ -376,7 +378,7 @@ static enum http_progress answer_error(const struct tag_change *change, enum err
 	if (change->has_too_many_colors)
 		return response_conflict(
 			r, "state", "/color",
-			"Your account already has 1,000 colors. Delete one first.");
+			"Your workspaces already have 1,000 colors. Delete one first.");
 	if (err == ERR_NOT_FOUND)
 		return response_problem(r, 404, NULL,
 		                        "None of your links has this tag. In a path, write the "

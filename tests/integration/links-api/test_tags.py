@@ -190,7 +190,7 @@ def test_a_color_needs_a_link_and_an_account_has_at_most_a_thousand(owner, expec
     owner.create(tags=["one"])
     database.run("INSERT INTO tag_colors SELECT %s, concat('t', n), '#123456' FROM generate_series(1, 1000) AS n", owner.id)
     problem = expect(change(owner, "one", color="#123456"), 409, "/color")
-    assert problem["detail"] == "Your account already has 1,000 colors. Delete one first."
+    assert problem["detail"] == "Your workspaces already have 1,000 colors. Delete one first."
     database.run("DELETE FROM tag_colors WHERE tag = 't1' AND workspace_id = %s", owner.id)
     assert change(owner, "one", color="#123456").status == change(owner, "one", color="#654321").status == 200
 
