@@ -19,15 +19,12 @@ CREATE TABLE users (
     theme            text NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
     -- The row of a deleted user stays, because other rows refer to it, but without personal data.
     deleted_at       timestamptz,
-    -- The user is deleted, but not yet all of their links.
-    is_closing       boolean NOT NULL DEFAULT false,
     CONSTRAINT users_deleted_has_no_identity CHECK (
-        CASE WHEN deleted_at IS NULL THEN email IS NOT NULL AND password_hash IS NOT NULL AND NOT is_closing
+        CASE WHEN deleted_at IS NULL THEN email IS NOT NULL AND password_hash IS NOT NULL
              ELSE email IS NULL AND password_hash IS NULL AND name = '' END)
 );
 -- One account per e-mail address, whatever its case.
 CREATE UNIQUE INDEX users_email_key ON users (lower(email));
-CREATE INDEX users_closing_idx ON users (id) WHERE is_closing;
 
 -- What owns links, tags, keys, shares and statistics. Ids come from the sequence of users: the first
 -- workspace of a person has the person's id. It is a workspace like any other. The row of a deleted
@@ -40,9 +37,17 @@ CREATE TABLE workspaces (
     sponsor_id             bigint NOT NULL REFERENCES users (id),
     requires_second_factor boolean NOT NULL DEFAULT false,
     created_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
-    deleted_at             timestamptz
+    -- Its members can undo that for a week (services/links-api/workspaces/workspace_closing.h).
+    deleted_at             timestamptz,
+    -- What is left to do: its links become DELETED; all are, and the rest goes after the week; links that
+    -- became DELETED in "restoring" come back. NULL = nothing.
+    closing                text CHECK (closing IN ('deleting', 'deleted', 'restoring')),
+    restoring              tstzrange,
+    CONSTRAINT workspaces_restoring CHECK ((coalesce(closing, '') = 'restoring') = (restoring IS NOT NULL)),
+    CONSTRAINT workspaces_deleted_or_restoring CHECK (deleted_at IS NULL OR restoring IS NULL)
 );
 CREATE INDEX workspaces_sponsor_idx ON workspaces (sponsor_id);
+CREATE INDEX workspaces_closing_idx ON workspaces (id) WHERE closing IS NOT NULL;
 
 CREATE TABLE members (
     workspace_id bigint NOT NULL REFERENCES workspaces (id),
@@ -53,6 +58,22 @@ CREATE TABLE members (
     PRIMARY KEY (workspace_id, user_id)
 );
 CREATE INDEX members_user_idx ON members (user_id);
+
+-- Who may join a workspace, once, with the token of which only the SHA-256 is stored.
+CREATE TABLE invitations (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    workspace_id bigint REFERENCES workspaces (id), -- NULL = may register, no more
+    email        text NOT NULL CHECK (length(email) BETWEEN 3 AND 254),
+    role         text CHECK (role IN ('viewer', 'editor', 'admin', 'owner')),
+    token_hash   bytea NOT NULL UNIQUE CHECK (octet_length(token_hash) = 32),
+    invited_by   bigint NOT NULL REFERENCES users (id),
+    expires_at   timestamptz NOT NULL,
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT invitations_role CHECK ((role IS NULL) = (workspace_id IS NULL))
+);
+-- One for each address: a new one replaces it.
+CREATE UNIQUE INDEX invitations_address_key ON invitations (coalesce(workspace_id, 0), lower(email));
+CREATE INDEX invitations_inviter_idx ON invitations (invited_by);
 
 -- So no writer can forget it.
 CREATE FUNCTION users_make_workspace() RETURNS trigger LANGUAGE plpgsql
@@ -129,6 +150,8 @@ GRANT SELECT, INSERT, UPDATE ON users TO waymark_links_api;
 GRANT SELECT, INSERT, UPDATE ON workspaces TO waymark_links_api;
 GRANT USAGE ON SEQUENCE users_id_seq TO waymark_links_api;
 GRANT SELECT, INSERT, UPDATE, DELETE ON api_keys, members, sessions, password_resets TO waymark_links_api;
+GRANT SELECT, INSERT, DELETE ON invitations TO waymark_links_api;
 GRANT SELECT, DELETE ON sessions TO waymark_janitor;
+GRANT SELECT (id, closing) ON workspaces TO waymark_janitor;
 GRANT SELECT, INSERT ON audit_log TO waymark_links_api;
 GRANT SELECT, DELETE ON audit_log TO waymark_janitor;

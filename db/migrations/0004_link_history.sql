@@ -37,6 +37,7 @@ BEGIN
     INSERT INTO link_history (link_id, version, at, change, actor_id, key_id, fields)
     VALUES (NEW.id, NEW.version, NEW.updated_at,
             CASE WHEN NEW.link_type <> OLD.link_type THEN 'claimed'
+                 WHEN NEW.workspace_id <> OLD.workspace_id THEN 'moved'
                  WHEN NEW.state = OLD.state THEN 'updated'
                  WHEN NEW.state = 'DELETED' THEN 'deleted'
                  WHEN OLD.state = 'DELETED' THEN 'restored'

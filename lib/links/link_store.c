@@ -172,12 +172,16 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 	"original_url, expires_at, expired_url, starts_at, slug_chosen, slug_exact, link_type, workspace_id, title, tags, created_at, " \
 	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since, created_by FROM deleted) "
 
-/* The state is a literal because the index is partial. */
-#define PURGE(state)                                                                                                 \
-	"WITH due AS (SELECT id FROM links WHERE state = '" state "' AND state_since >= $1 "                         \
-	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' ORDER BY state_since LIMIT $2 " \
-	"FOR UPDATE SKIP LOCKED), " DELETE_DUE "SELECT " LINK_ROW_COLUMNS                                            \
-	", state_since FROM last_version"
+/*
+ * The state is a literal because the index is partial. Links of a workspace whose deletion can still be
+ * undone stay.
+ */
+#define PURGE(state)                                                                                  \
+	"WITH due AS (SELECT id FROM links WHERE state = '" state "' AND state_since >= $1 "          \
+	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' "                \
+	"AND coalesce(workspace_id, 0) NOT IN (SELECT id FROM workspaces WHERE closing IS NOT NULL) " \
+	"ORDER BY state_since LIMIT $2 FOR UPDATE SKIP LOCKED), " DELETE_DUE                          \
+	"SELECT " LINK_ROW_COLUMNS ", state_since FROM last_version"
 
 static const char *purge_sql(enum link_state state)
 {

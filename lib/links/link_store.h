@@ -76,7 +76,8 @@ struct link_store_batch {
 enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *batch) MUST_CHECK;
 
 /*
- * Purges links that have been EXPIRED or DELETED in the database for grace_s: inserts a tombstone,
+ * Purges links that have been EXPIRED or DELETED in the database for grace_s, unless the deletion of
+ * their workspace can be undone (workspaces.closing): inserts a tombstone,
  * deletes the row and adds PURGED to the outbox. Skips rows that others have locked. Does not touch
  * their statistics: the owner of those follows the events.
  */

@@ -51,6 +51,9 @@ static const struct env_var vars[] = {
 		"JWT_SECRET", struct config, jwt_secret, NULL, ACCESS_TOKEN_SECRET_BYTES_MIN,
 		"keys of access tokens, at least 32 bytes each, separated by commas or newlines: the first signs, "
 		"all verify; a new key is added last and moves to the front after each links-api has it"),
+	ENV_TEXT(
+		"WORKSPACE_CREATION", struct config, workspace_creation, "everyone",
+		"who may make further workspaces: everyone, or admins = administrators of this instance"),
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64,
 	        "threads that hash and check passwords"),
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
@@ -214,6 +217,8 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += access_token_check_secrets(config->jwt_secret, problems);
 	wrong += check_lists(config, problems);
 	wrong += check_slug_case(config, problems);
+	wrong += env_check_one_of(config->workspace_creation, "everyone, admins", false,
+	                          "WORKSPACE_CREATION", problems);
 	wrong += host_guard_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
 	                                problems);
 	wrong += check_public_base_url(config, problems);

@@ -9,12 +9,12 @@
 #include "lib/base/shutdown.h"
 #include "lib/http/http_server.h"
 #include "lib/http/ops_server.h"
-#include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/commands/commands.h"
 #include "services/links-api/http/api.h"
 #include "services/links-api/live/live_feed.h"
 #include "services/links-api/outbox/outbox_relay.h"
 #include "services/links-api/routes.h"
+#include "services/links-api/workspaces/workspace_closing.h"
 
 #define REQUEST_DEADLINE_MS 10000
 #define IDLE_MS 60000
@@ -29,7 +29,7 @@ struct links_api {
 	struct metrics *metrics;
 	struct api *api;
 	struct outbox_relay *relay;
-	struct account_deletion *deletion;
+	struct workspace_closing *closing;
 	struct http_server *http;
 	struct ops_server *ops;
 	struct ops_server_check checks[2];
@@ -62,7 +62,7 @@ static enum err create(struct links_api *service, const struct config *config,
 	if (err == OK)
 		err = start_outbox_relay(service);
 	if (err == OK)
-		service->deletion = account_deletion_start(service->api);
+		service->closing = workspace_closing_start(service->api);
 	return err;
 }
 
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 	/* drain, in reverse */
 	if (is_created)
 		drain(&service);
-	account_deletion_stop(service.deletion);
+	workspace_closing_stop(service.closing);
 	outbox_relay_stop(service.relay);
 	api_free(service.api);
 	log_info(log, "stopped");

@@ -114,6 +114,7 @@ def rights_for(text):
         updated |= inserted
     updated |= locked(text)
     rights = {("EXECUTE", name) for name in FUNCTIONS if re.search(rf"\b{name}\(", text)}
+    rights |= {("USAGE", "SEQUENCE users_id_seq")} if "workspaces" in inserted else set()  # the default of its id
     for right, tables in (("SELECT", read), ("INSERT", inserted), ("UPDATE", updated), ("DELETE", deleted)):
         rights |= {(right, table) for table in tables}
     return rights

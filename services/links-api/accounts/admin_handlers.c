@@ -285,6 +285,7 @@ enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x)
 	int64_t last_id = 0;
 	if (read_audit_query(http_exchange_query(x), &query, &wrong) != OK)
 		return response_invalid_fields(r, &wrong);
+	query.workspace_id = r->workspace_id;
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err == OK)
 		err = audit_store_list(conn, &query, &entries, &last_id);

@@ -56,6 +56,8 @@ struct config {
 	char client_ip_header[HTTP_SERVER_HEADER_NAME_SIZE];
 	/* Syntax: see cors_init. */
 	char cors_origins[4096];
+	/* "everyone" or "admins". */
+	char workspace_creation[16];
 	int64_t password_threads;
 	int64_t password_queue;
 	/* Of bcrypt. */

@@ -43,7 +43,7 @@ enum http_progress account_handlers_change(void *ctx, struct http_exchange *x);
 
 /*
  * The password that both need counts towards a limit, so a stolen access token or session allows no
- * extra guesses. {password} → 204, 400, 403 "wrong-password", 409 "last-admin"
+ * extra guesses. {password} → 204, 400, 403 "wrong-password", 409 "last-admin" or "last-owner"
  */
 enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x);
 /* {current_password, new_password} → 204, 400, 403 "wrong-password" */
@@ -54,6 +54,39 @@ enum http_progress account_handlers_set_password(void *ctx, struct http_exchange
  * password with it, once and within 24 hours. {token, new_password} → 204, 400, 403 "wrong-token"
  */
 enum http_progress password_reset_use(void *ctx, struct http_exchange *x);
+
+/* --- workspaces and their members --- */
+
+/* → 200 {workspaces}: those of the person */
+enum http_progress workspace_handlers_list(void *ctx, struct http_exchange *x);
+/* {name} → 201 {workspace}, 400, 403 (WORKSPACE_CREATION), 409 (WORKSPACE_STORE_SPONSORED_MAX) */
+enum http_progress workspace_handlers_create(void *ctx, struct http_exchange *x);
+/* → 200 {workspace}, also during the week in which its deletion can be undone */
+enum http_progress workspace_handlers_get(void *ctx, struct http_exchange *x);
+/* {name?, requires_second_factor?} → 200 {workspace}, 400 */
+enum http_progress workspace_handlers_change(void *ctx, struct http_exchange *x);
+/* {name}: its name, as a precaution → 204, 400, 409 */
+enum http_progress workspace_handlers_delete(void *ctx, struct http_exchange *x);
+/* → 200 {workspace}, 409 */
+enum http_progress workspace_handlers_restore(void *ctx, struct http_exchange *x);
+
+/* → 200 {members} */
+enum http_progress member_handlers_list(void *ctx, struct http_exchange *x);
+/* {role} → 204, 400, 403 "role", 404, 409 "last-owner" or "too-many-workspaces" */
+enum http_progress member_handlers_change(void *ctx, struct http_exchange *x);
+/* Also to leave → 204, 403, 404, 409 */
+enum http_progress member_handlers_delete(void *ctx, struct http_exchange *x);
+
+/* → 200 {invitations}: those that are open, of the workspace or of the instance */
+enum http_progress invitation_handlers_list(void *ctx, struct http_exchange *x);
+/* {email, role} → 201 {invitation, token, url}, the only response with it; 400, 403, 409, 429 */
+enum http_progress invitation_handlers_create(void *ctx, struct http_exchange *x);
+/* → 204, 404 */
+enum http_progress invitation_handlers_delete(void *ctx, struct http_exchange *x);
+/* {token} → 200, 400, 404 "no-invitation" */
+enum http_progress invitation_handlers_look(void *ctx, struct http_exchange *x);
+/* {token} → 200, 400, 403 "invitation-for-another", 404 "no-invitation", 409 "too-many-members" */
+enum http_progress invitation_handlers_accept(void *ctx, struct http_exchange *x);
 
 /* → 201 {key, secret}, the only response with it; 400, 409 (API_KEY_KEYS_MAX) */
 enum http_progress api_key_handle_create(void *ctx, struct http_exchange *x);
@@ -94,7 +127,10 @@ enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x
 /* → 201 {token, expires_at}, 404. An earlier token of the account becomes invalid. */
 enum http_progress password_reset_create(void *ctx, struct http_exchange *x);
 
-/* ?cursor=&limit=&actor_id=&action=&subject_type=&subject_id= → 200 {entries, pagination}, 400 */
+/*
+ * ?cursor=&limit=&actor_id=&action=&subject_type=&subject_id= → 200 {entries, pagination}, 400. Of the
+ * instance, or of the workspace.
+ */
 enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x);
 
 /*
@@ -159,6 +195,12 @@ enum http_progress link_history_get(void *ctx, struct http_exchange *x);
  * filter: total_is_capped is true then and total_pages null.
  */
 enum http_progress link_list_handlers_get(void *ctx, struct http_exchange *x);
+
+/*
+ * {ids | filter, workspace_id} → 200 {moved}, 400, 403, 404, 409, 422, 429: at most LINK_WRITE_MAX
+ * links, all or none, to a workspace where the person is an editor too.
+ */
+enum http_progress link_move(void *ctx, struct http_exchange *x);
 
 /*
  * ?filter=&workspace= {original_url?, state?, expires_at?, tags?, add_tags?, remove_tags?} → 200

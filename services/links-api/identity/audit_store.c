@@ -166,6 +166,7 @@ enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query,
 	strbuf_init(&sql, SQL_BYTES_MAX);
 	strbuf_add_text(&page, SELECT_ENTRIES);
 	add_number(&page, &params, "id <", query->before);
+	add_number(&page, &params, "workspace_id =", query->workspace_id);
 	add_number(&page, &params, "actor_id =", query->actor_id);
 	add_text(&page, &params, "action =", query->action);
 	add_text(&page, &params, "subject_type =", query->subject_type);

@@ -20,6 +20,7 @@
 #define AUDIT_STORE_HOST "host"
 #define AUDIT_STORE_SESSION "session"
 #define AUDIT_STORE_SHARE "share"
+#define AUDIT_STORE_INVITATION "invitation"
 
 #define AUDIT_STORE_DETAILS_BYTES_MAX 4096
 
@@ -68,6 +69,8 @@ struct audit_query {
 	int64_t before;
 	/* 1 to AUDIT_QUERY_LIMIT_MAX. */
 	int64_t limit;
+	/* What happened in this workspace. */
+	int64_t workspace_id;
 	int64_t actor_id;
 	char action[AUDIT_QUERY_TEXT_SIZE];
 	char subject_type[AUDIT_QUERY_TEXT_SIZE];

@@ -154,6 +154,7 @@ static const struct rule {
 	[PERMISSION_ACCOUNT] = { 0, WORKSPACE_STRANGER },
 	[PERMISSION_LINKS_READ] = { SCOPE_LINKS_READ, WORKSPACE_VIEWER },
 	[PERMISSION_LINKS_WRITE] = { SCOPE_LINKS_WRITE, WORKSPACE_EDITOR },
+	[PERMISSION_LINKS_MOVE] = { 0, WORKSPACE_EDITOR },
 	[PERMISSION_STATS_READ] = { SCOPE_STATS_READ, WORKSPACE_VIEWER },
 	[PERMISSION_VISITS_READ] = { SCOPE_VISITS_READ, WORKSPACE_VIEWER },
 	[PERMISSION_SHARES_READ] = { SCOPE_SHARES_READ, WORKSPACE_VIEWER },
@@ -161,6 +162,8 @@ static const struct rule {
 	[PERMISSION_KEYS_READ] = { SCOPE_KEYS_READ, WORKSPACE_EDITOR },
 	[PERMISSION_KEYS_WRITE] = { SCOPE_KEYS_WRITE, WORKSPACE_EDITOR },
 	[PERMISSION_WORKSPACE_READ] = { SCOPE_WORKSPACE_READ, WORKSPACE_VIEWER },
+	[PERMISSION_WORKSPACE_AUDIT] = { SCOPE_WORKSPACE_READ, WORKSPACE_ADMIN },
+	[PERMISSION_WORKSPACE_LEAVE] = { SCOPE_WORKSPACE_WRITE, WORKSPACE_VIEWER },
 	[PERMISSION_WORKSPACE_WRITE] = { SCOPE_WORKSPACE_WRITE, WORKSPACE_ADMIN },
 	[PERMISSION_WORKSPACE_OWN] = { 0, WORKSPACE_OWNER },
 	[PERMISSION_ADMIN_READ] = { SCOPE_ADMIN_READ, WORKSPACE_STRANGER },
@@ -238,7 +241,8 @@ static enum err set_workspace(struct request *r, struct pg_conn *conn, int64_t o
 	/* A key ends with the membership of its maker. */
 	if (of_key && at.workspace_id == 0)
 		return ERR_NOT_FOUND;
-	if (of_key && named && named != of_key)
+	if ((of_key && named && named != of_key) ||
+	    authentication_least_role(r->match.route->right) == WORKSPACE_STRANGER)
 		return OK;
 	if (request_is_admin(r) && named && at.role < WORKSPACE_OWNER) {
 		enum err err = membership_find_as_admin(conn, named, &at);

@@ -16,6 +16,7 @@ enum permission {
 	PERMISSION_SHARED,  /* the access token of a share, and no other credentials */
 	PERMISSION_LINKS_READ,
 	PERMISSION_LINKS_WRITE,
+	PERMISSION_LINKS_MOVE, /* to another workspace: no API key */
 	PERMISSION_STATS_READ,
 	PERMISSION_VISITS_READ,
 	PERMISSION_SHARES_READ,
@@ -23,6 +24,8 @@ enum permission {
 	PERMISSION_KEYS_READ,
 	PERMISSION_KEYS_WRITE,
 	PERMISSION_WORKSPACE_READ,
+	PERMISSION_WORKSPACE_AUDIT, /* what its admins alone see */
+	PERMISSION_WORKSPACE_LEAVE,
 	PERMISSION_WORKSPACE_WRITE,
 	PERMISSION_WORKSPACE_OWN, /* no API key */
 	PERMISSION_ADMIN_READ,    /* the instance: an administrator */

@@ -20,6 +20,8 @@
 #define SECRET_RESET "wmr_"
 /* Proves that its holder created a link of nobody, and so may claim it. */
 #define SECRET_CLAIM "wmc_"
+/* Accepts an invitation (POST /api/invitations/accept), once. */
+#define SECRET_INVITATION "wmi_"
 
 /* Drawn from 62 characters: 256 bits. */
 #define SECRET_RANDOM_LENGTH 43

@@ -266,50 +266,14 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 	pg_params_text(&params, hash);
 	return query_bool(
 		conn,
-		"WITH changed AS (UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
+		"WITH changed AS (UPDATE users SET email = NULL, password_hash = NULL, name = '', "
 		"tz = NULL, locale = NULL, theme = 'system', deleted_at = clock_timestamp(), "
 		"updated_at = clock_timestamp(), token_generation = token_generation + 1 "
 		"WHERE id = $1 AND password_hash = $2 RETURNING id, " IS_ACTING_ADMIN
 		" AS was_admin)" END_RESETS END_SESSIONS(
-			"") ", keys AS (DELETE FROM api_keys k USING changed c WHERE k.workspace_id = c.id), "
-			    "shared AS (DELETE FROM shares s USING changed c WHERE s.workspace_id = c.id), "
-			    "spaces AS (UPDATE workspaces w SET name = '', deleted_at = clock_timestamp() "
-			    "FROM changed c WHERE w.id = c.id) "
+			"") ", keys AS (DELETE FROM api_keys k USING changed c WHERE k.created_by = c.id) "
 			    "SELECT was_admin FROM changed",
 		&params, was_admin);
-}
-
-enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t since_s,
-                                  int64_t grace_s, int64_t *id, bool *is_grace_over)
-{
-	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	pg_params_int(&params, after);
-	pg_params_int(&params, since_s);
-	pg_params_int(&params, grace_s);
-	enum err err = pg_conn_query(
-		conn,
-		"SELECT id, deleted_at < statement_timestamp() - $3::bigint * interval '1 second' "
-		"FROM users WHERE is_closing AND id > $1 "
-		"AND deleted_at <= statement_timestamp() - $2::bigint * interval '1 second' "
-		"ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED",
-		&params, &rows);
-	if (err == OK && pg_result_count(rows) != 1)
-		err = ERR_NOT_FOUND;
-	if (err == OK) {
-		*id = pg_result_int(rows, 0, 0);
-		*is_grace_over = pg_result_bool(rows, 0, 1);
-	}
-	pg_result_free(rows);
-	return err;
-}
-
-enum err user_store_set_closed(struct pg_conn *conn, int64_t id)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, id);
-	return change_one(conn, "UPDATE users SET is_closing = false WHERE id = $1 AND is_closing",
-	                  &params);
 }
 
 /* For administrators. */

@@ -110,21 +110,11 @@ enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[sta
                               const char *new_hash, int64_t *id) MUST_CHECK;
 
 /*
- * Erases the personal data, and deletes all keys, sessions and shares. The row stays and is_closing is
- * set (account_deletion.h). ERR_NOT_FOUND
- * also: hash is no longer the stored hash. was_admin: it was an administrator and not blocked.
+ * Erases the personal data, and deletes all keys and sessions. The row stays. ERR_NOT_FOUND also: hash
+ * is no longer the stored hash. was_admin: it was an administrator and not blocked.
  */
 enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash,
                           bool *was_admin) MUST_CHECK;
-
-/*
- * Inside a transaction: locks the next account after the given id whose deletion began at least
- * since_s ago and is not finished, skipping accounts that others have locked. ERR_NOT_FOUND: none.
- * is_grace_over: it began at least grace_s ago.
- */
-enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t since_s,
-                                  int64_t grace_s, int64_t *id, bool *is_grace_over) MUST_CHECK;
-enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
 
 /*
  * Inside a transaction: locks the account until the transaction ends, so that counts per account

@@ -333,16 +333,17 @@ def test_links_of_a_large_account_and_late_links_are_deleted_in_the_background(n
         assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
         assert seconds_since_deletion(database, user_id) >= 2 * CACHE_VALID_S
     assert database.value(left, user_id) <= 700
-    database.run("UPDATE users SET deleted_at = deleted_at - interval '30 s' WHERE id = %s", user_id)
+    database.run("UPDATE workspaces SET deleted_at = deleted_at - interval '30 s' WHERE id = %s", user_id)
     wait_until(lambda: database.value(left, user_id) == 0, 60, "the remaining links to be deleted")
     database.run(insert, f"late{user_id}-", user_id, 1)
     wait_until(lambda: database.value(left, user_id) == 0, 60, "the late link to be deleted")
-    assert database.value("SELECT is_closing FROM users WHERE id = %s", user_id)
+    closing = "SELECT closing FROM workspaces WHERE id = %s"
+    assert database.value(closing, user_id) == "deleting"
     database.run("INSERT INTO rollup_workspace_day (workspace_id, day, humans, bots, uniques) SELECT %s, current_date - n, 1, 0, 0 FROM generate_series(1, 1200) AS n", user_id)
-    database.run("UPDATE users SET deleted_at = deleted_at - interval '1 hour' WHERE id = %s", user_id)
-    wait_until(lambda: not database.value("SELECT is_closing FROM users WHERE id = %s", user_id), 60, "the deletion to finish")
+    database.run("UPDATE workspaces SET deleted_at = deleted_at - interval '1 hour' WHERE id = %s", user_id)
+    wait_until(lambda: database.value(closing, user_id) is None, 60, "the deletion to finish, at once and not after a week")
     assert database.value("SELECT count(*) FROM rollup_workspace_day WHERE workspace_id = %s", user_id) == 0
-    entries = database.run("SELECT subject_id, (details->>'links')::int FROM audit_log WHERE actor_id = %s AND action = 'link.delete'", user_id)  # fmt: skip
+    entries = database.run("SELECT subject_id, (details->>'links')::int FROM audit_log WHERE workspace_id = %s AND action = 'link.delete'", user_id)  # fmt: skip
     assert {subject for subject, _ in entries} == {user_id} and sum(count for _, count in entries) == 1701
     assert len(entries) <= 6, "one entry for each step of 500"
 

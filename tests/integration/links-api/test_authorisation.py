@@ -24,7 +24,8 @@ ROUTES = [
     ).stdout.splitlines()
 ]
 # What the {id} of a path identifies, and values for the other placeholders.
-RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/keys/": "key", "/api/shares/": "share", "/api/admin/users/": "user", "/api/admin/hosts/": "host"}
+RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/keys/": "key", "/api/shares/": "share", "/api/admin/users/": "user", "/api/admin/hosts/": "host",
+                  "/api/members/": "member", "/api/invitations/": "invitation", "/api/admin/invitations/": "admin_invitation"}  # fmt: skip
 PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody", "{title}": "WaymarkNotReady"}
 
 
@@ -91,7 +92,7 @@ class Resources:
         self.database = database
         self.users = {name: User(service, database) for name in ("ann", "bob", "cid")}
         self.admin = User(service, database, "admin")
-        self.by_kind = {"link": {}, "key": {}, "session": {}, "share": {}, "user": {}, "host": {}}
+        self.by_kind = {kind: {} for kind in RESOURCE_KINDS.values()}
         self.marks = {}
         for name, user in self.users.items():
             self.marks[name] = f"mark-of-{name}-{user.id}"
@@ -102,7 +103,9 @@ class Resources:
             key = user.call("POST", "/api/keys", {"name": self.marks[name], "scopes": ["links:read"]}).json["key"]
             self.by_kind["link"][name] = [link["id"], gone["id"]]
             self.by_kind["key"][name] = [key["id"]]
-            self.by_kind["user"][name] = [user.id]
+            self.by_kind["user"][name] = self.by_kind["member"][name] = [user.id]
+            invitation = user.call("POST", "/api/invitations", {"email": f"{self.marks[name]}@example.com", "role": "viewer"}).json
+            self.by_kind["invitation"][name] = [invitation["invitation"]["id"]]
             share = user.call("POST", "/api/shares", {"link_id": link["id"], "title": self.marks[name]}).json
             self.by_kind["share"][name] = [share["share"]["id"]]
             insert_session(database, user.id)
@@ -111,6 +114,8 @@ class Resources:
         self.by_kind["link"]["nobody"] = [public.json["link"]["id"]]
         host = self.admin.call("POST", "/api/admin/hosts", {"host": "blocked.example"})
         self.by_kind["host"]["nobody"] = [host.json["host"]["id"]]
+        invitation = self.admin.call("POST", "/api/admin/invitations", {"email": "nobody@example.com"}).json
+        self.by_kind["admin_invitation"]["nobody"] = [invitation["invitation"]["id"]]
         self.actors = [Actor(name, user, owner=name) for name, user in self.users.items()]
         self.actors.append(Actor("anonymous", Api(service.url)))
         self.actors.append(Actor("admin", self.admin, permission="admin"))
@@ -139,6 +144,9 @@ class Resources:
             "link_notes": "link_id AS id, notes",
             "tag_colors": "workspace_id AS id, tag, color",
             "password_resets": "user_id AS id, token_hash",
+            "workspaces": "id, name, sponsor_id, requires_second_factor, deleted_at",
+            "members": "workspace_id AS id, user_id, role",
+            "invitations": "id, workspace_id, email, role, token_hash",
         }
         return {t: self.database.run(f"SELECT {columns} FROM {t} ORDER BY id") for t, columns in tables.items()}
 
@@ -155,8 +163,11 @@ def resources(service, database):
     return Resources(service, database)
 
 
-def body_for(method):
-    return None if method in ("GET", "DELETE") else "{}"
+def body_for(method, pattern):
+    """So little that nothing changes, and enough to be looked up."""
+    if method in ("GET", "DELETE"):
+        return None
+    return '{"role": "viewer"}' if pattern == "/api/members/{id}" else "{}"
 
 
 def problem_of(data):
@@ -166,7 +177,7 @@ def problem_of(data):
 def check_cell(actor, route, subject):
     """Returns a description of the error, or None."""
     method, pattern, permission, _ = route
-    answer = actor.request(method, make_path(pattern, subject), body_for(method))
+    answer = actor.request(method, make_path(pattern, subject), body_for(method, pattern))
     refused = actor.expected_refusal(permission)
     if refused:
         status, kind = refused
@@ -178,20 +189,20 @@ def check_cell(actor, route, subject):
 
 
 def is_foreign(actor, kind, owner):
-    return actor.permission != "admin" and (kind in ("user", "host") or owner != actor.owner)
+    return actor.permission != "admin" and (kind in ("user", "host", "admin_invitation") or owner != actor.owner)
 
 
 def check_foreign(resources, actor, route, kind):
     """Resources of others and missing ones must get byte-identical responses."""
     method, pattern, permission, _ = route
-    missing = actor.request(method, make_path(pattern, MISSING), body_for(method))
+    missing = actor.request(method, make_path(pattern, MISSING), body_for(method, pattern))
     if not actor.expected_refusal(permission) and missing[0] != 404:
         yield f"{actor.name}: {method} {pattern} of a missing resource: {missing}"
     for owner, subjects in resources.by_kind[kind].items():
         for subject in subjects:
             if not is_foreign(actor, kind, owner):
                 continue
-            answer = actor.request(method, make_path(pattern, subject), body_for(method))
+            answer = actor.request(method, make_path(pattern, subject), body_for(method, pattern))
             if answer != missing:
                 yield f"{actor.name}: {method} {pattern} of {owner}: {answer} != {missing}"
 
@@ -225,6 +236,77 @@ def test_nobody_reaches_resources_of_others(resources):
     print(f"authorisation: {len(ROUTES)} endpoints x {len(resources.actors)} actors, {cells} cells, {len(breaches)} breaches")
     assert not breaches, "\n".join(breaches)
     assert cells > 8 * len(ROUTES)
+    assert resources.state() == before, "a request changed something"
+
+
+ROLES = ("viewer", "editor", "admin", "owner")
+OF_WORKSPACES = [route for route in ROUTES if route[3] != "-"]
+
+
+@pytest.fixture(scope="module")
+def team(service, database, resources):
+    """Who may ask in ann's workspace, each by a path that names it: (actor, role or what else they are)."""
+    ann, bob = resources.users["ann"], resources.users["bob"]
+    team = [(Actor("nobody", Api(service.url)), "nobody"), (Actor("owner of another workspace", bob), "stranger")]
+    for role in ROLES:
+        user = User(service, database)
+        database.run("INSERT INTO members (workspace_id, user_id, role) VALUES (%s, %s, %s)", ann.id, user.id, role)
+        team += [(Actor(role, user), role), (Actor(f"{role}'s session", user, session=insert_session(database, user.id)), role)]
+        for scope in SCOPES:
+            api = Api(service.url)
+            api.token = insert_api_key(database, user.id, [scope])
+            database.run("UPDATE api_keys SET workspace_id = %s WHERE created_by = %s", ann.id, user.id)
+            team.append((Actor(f"{role}'s key for {scope}", api, permission=scope), role))
+    foreign = Api(service.url)
+    foreign.token = insert_api_key(database, bob.id, list(SCOPES[:10]))
+    team.append((Actor("key of another workspace", foreign), "stranger"))
+    own = Api(service.url)
+    own.token = insert_api_key(database, ann.id, list(SCOPES[:10]))
+    team.append((Actor("key of its maker's other workspace", own), "key of ann's"))
+    team += [(each, "reader") for each in resources.actors if each.permission == "shared"]
+    return team
+
+
+def refusal_of_role(actor, role, route):
+    """What the role decides before the resource is looked up: (status, problem kind); None: it is allowed."""
+    _, _, permission, least = route
+    if role in ("nobody", "reader"):
+        return 401, None
+    if role == "stranger":
+        return 404, ""
+    if actor.permission in SCOPES and permission != actor.permission:
+        return 403, "scope" if permission in SCOPES else "forbidden"
+    return None if ROLES.index(role) >= ROLES.index(least) else (403, "role")
+
+
+def check_role(actor, role, workspace_id, other_id):
+    """The problems of all routes. other_id: a workspace that is not there."""
+    for route in OF_WORKSPACES:
+        method, pattern, *_ = route
+        path = make_path(pattern, MISSING).removeprefix("/api")
+        path = "" if path == "/workspace" else path
+        answer = actor.request(method, f"/api/workspaces/{workspace_id}{path}", body_for(method, pattern))
+        refused = refusal_of_role(actor, role, route)
+        kind = problem_of(answer[2]) if answer[0] >= 400 else ""
+        if refused is None and (answer[0] in (401, 403) or answer[0] >= 500):
+            yield f"{actor.name}: {route}: {answer}, although allowed"
+        elif refused and (answer[0], refused[1] and kind) != refused:
+            yield f"{actor.name}: {route}: {answer}, not {refused}"
+        if role == "stranger" and answer != actor.request(method, f"/api/workspaces/{other_id}{path}", body_for(method, pattern)):
+            yield f"{actor.name}: {route}: {answer} tells that there is such a workspace"
+
+
+def test_each_role_reaches_what_it_may_in_a_workspace_and_nobody_else_learns_of_it(resources, team):
+    """All routes of workspaces × {nobody, a stranger, each role by token, by session and by a key of each scope, a reader of a share}."""
+    ann = resources.users["ann"]
+    before = resources.state()
+    tried = [(actor, role) for actor, role in team if role != "key of ann's"]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        breaches = list(itertools.chain.from_iterable(pool.map(lambda each: list(check_role(*each, ann.id, MISSING)), tried)))
+        foreign = next(actor for actor, role in team if role == "key of ann's")
+        breaches += check_role(foreign, "stranger", resources.users["bob"].id, MISSING)
+    print(f"roles: {len(OF_WORKSPACES)} endpoints x {len(team)} actors, {len(breaches)} breaches")
+    assert not breaches, "\n".join(breaches)
     assert resources.state() == before, "a request changed something"
 
 
@@ -284,13 +366,13 @@ def test_owners_and_admins_reach_their_resources(resources):
         if kind == "link":
             for actor, owner in ((admin, "bob"), (ann, "ann")):
                 live, gone = resources.by_kind["link"][owner]
-                status, _, data = actor.request(method, make_path(pattern, gone if "restore" in pattern else live), body_for(method))
+                status, _, data = actor.request(method, make_path(pattern, gone if "restore" in pattern else live), body_for(method, pattern))
                 assert status not in (401, 403, 404), (actor.name, method, pattern, status, data)
                 reached += 1
         if kind in ("key", "session", "share"):
-            status, _, data = ann.request(method, make_path(pattern, resources.by_kind[kind]["ann"][0]), body_for(method))
+            status, _, data = ann.request(method, make_path(pattern, resources.by_kind[kind]["ann"][0]), body_for(method, pattern))
             assert status < 300, (method, pattern, status, data)
         if kind == "user":
-            status, _, data = admin.request(method, make_path(pattern, resources.by_kind["user"]["bob"][0]), body_for(method))
+            status, _, data = admin.request(method, make_path(pattern, resources.by_kind["user"]["bob"][0]), body_for(method, pattern))
             assert status < 300, (method, pattern, status, data)
     assert reached >= 16

@@ -157,6 +157,21 @@ TEST_CASE(purges_only_after_a_grace_period_since_the_state_change)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
 }
 
+/* However short the grace period of links is. */
+TEST_CASE(purges_no_link_of_a_workspace_whose_deletion_can_be_undone)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "undoable");
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
+	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '1 day'");
+	test_database_run(f->db, "UPDATE workspaces SET deleted_at = clock_timestamp(), "
+	                         "closing = 'deleted' WHERE id = 1");
+	assert_int_equal(purge(f, 0, 60), 0);
+	test_database_run(f->db, "UPDATE workspaces SET closing = NULL WHERE id = 1");
+	assert_int_equal(purge(f, 0, 60), 1);
+	test_database_run(f->db, "UPDATE workspaces SET deleted_at = NULL WHERE id = 1");
+}
+
 TEST_CASE(restoring_a_link_restarts_the_grace_period)
 {
 	struct link_fixture *f = *state;

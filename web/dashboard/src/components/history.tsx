@@ -19,6 +19,7 @@ const changeNames: Record<Change["change"], Key> = {
   deleted: "state.deleted",
   restored: "history.restored",
   claimed: "history.claimed",
+  moved: "history.moved",
 };
 
 const fieldNames: Partial<Record<Field["name"], Key>> = {

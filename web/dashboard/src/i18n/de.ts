@@ -302,6 +302,7 @@ const de: Catalogue = {
   "history.key": "API-Schlüssel {name}",
   "history.none": "Es sind keine Änderungen aufgezeichnet.",
   "history.owner": "Dir",
+  "history.moved": "Aus einem anderen Arbeitsbereich verschoben",
   "history.restored": "Wiederhergestellt",
   "history.system": "Waymark",
   "history.updated": "Geändert",

@@ -250,6 +250,7 @@ export const en = {
   "history.key": "API key {name}",
   "history.none": "No changes are recorded.",
   "history.owner": "You",
+  "history.moved": "Moved from another workspace",
   "history.restored": "Restored",
   "history.system": "Waymark",
   "history.updated": "Changed",
