@@ -9,8 +9,8 @@ CREATE TABLE users (
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     blocked          boolean NOT NULL DEFAULT false,
-    -- NULL = the service's default, 0 = no limit
-    links_per_day    bigint CHECK (links_per_day BETWEEN 0 AND 1000000000),
+    -- NULL = the service's default, the largest bigint = no limit
+    links_per_day    bigint CHECK (links_per_day BETWEEN 0 AND 1000000000 OR links_per_day = 9223372036854775807),
     -- Access tokens of an earlier generation are refused.
     token_generation bigint NOT NULL DEFAULT 0,
     -- What the user has chosen for the dashboard. NULL = as the browser says.

@@ -151,21 +151,38 @@ static bool store_int(const struct env_var *var, const char *text, int64_t *memb
 	enum err err = number_parse(text, var->min, var->max, member);
 	if (err == OK)
 		return true;
+	bool is_limit = var->type == ENV_TYPE_LIMIT;
 	if (err != ERR_LIMIT)
-		return reject(var, text, "is not a whole number", problems);
+		return reject(var, text,
+		              is_limit ? "is neither a whole number nor " ENV_UNLIMITED_WORD
+		                       : "is not a whole number",
+		              problems);
 	char shown[SHOWN_SIZE];
 	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
-	add_problem(problems, var->name, "%s is not between %" PRId64 " and %" PRId64, shown,
-	            var->min, var->max);
+	add_problem(problems, var->name, "%s is not between %" PRId64 " and %" PRId64 "%s", shown,
+	            var->min, var->max,
+	            is_limit ? "; write " ENV_UNLIMITED_WORD " for no limit" : "");
 	return false;
+}
+
+static bool store_limit(const struct env_var *var, const char *text, int64_t *member,
+                        struct strbuf *problems)
+{
+	if (strcmp(text, ENV_UNLIMITED_WORD) != 0)
+		return store_int(var, text, member, problems);
+	*member = ENV_UNLIMITED;
+	return true;
 }
 
 static bool store_bool(const struct env_var *var, const char *text, bool *member,
                        struct strbuf *problems)
 {
-	bool is_true = strcmp(text, "true") == 0;
-	if (!is_true && strcmp(text, "false") != 0)
-		return reject(var, text, "is neither true nor false", problems);
+	bool is_switch = var->type == ENV_TYPE_SWITCH;
+	bool is_true = strcmp(text, is_switch ? "on" : "true") == 0;
+	if (!is_true && strcmp(text, is_switch ? "off" : "false") != 0)
+		return reject(var, text,
+		              is_switch ? "is neither on nor off" : "is neither true nor false",
+		              problems);
 	*member = is_true;
 	return true;
 }
@@ -183,7 +200,10 @@ static bool store(const struct env_var *var, const struct value *value, void *me
 	switch (var->type) {
 	case ENV_TYPE_INT:
 		return store_int(var, value->text, member, problems);
+	case ENV_TYPE_LIMIT:
+		return store_limit(var, value->text, member, problems);
 	case ENV_TYPE_BOOL:
+	case ENV_TYPE_SWITCH:
 		return store_bool(var, value->text, member, problems);
 	case ENV_TYPE_LOG_LEVEL:
 		return store_log_level(var, value->text, member, problems);

@@ -29,7 +29,9 @@ enum env_type {
 	ENV_TYPE_TEXT,
 	ENV_TYPE_SECRET,
 	ENV_TYPE_INT,
+	ENV_TYPE_LIMIT, /* a number or "unlimited" */
 	ENV_TYPE_BOOL,
+	ENV_TYPE_SWITCH, /* a bool that is written on or off */
 	ENV_TYPE_LOG_LEVEL,
 	ENV_TYPE_GROUP, /* not a variable: a heading of --help */
 };
@@ -80,10 +82,27 @@ struct env_var {
 		.name = (n), .type = ENV_TYPE_INT, .fallback = (fallback_), .min = (min_),         \
 		.max = (max_), ENV_MEMBER(type_, member), .help = (help_)                          \
 	}
+/*
+ * A limit: a number of at least min_, or "unlimited", which is stored as ENV_UNLIMITED, so that
+ * comparisons need no special case. 0 means none; a rate that cannot be 0 has 1 as min_.
+ */
+#define ENV_UNLIMITED INT64_MAX
+#define ENV_UNLIMITED_WORD "unlimited"
+#define ENV_LIMIT(n, type_, member, fallback_, min_, max_, help_)                                  \
+	{                                                                                          \
+		.name = (n), .type = ENV_TYPE_LIMIT, .fallback = (fallback_), .min = (min_),       \
+		.max = (max_), ENV_MEMBER(type_, member), .help = help_ "; or " ENV_UNLIMITED_WORD \
+	}
 /* member is a bool; "true" or "false" */
 #define ENV_BOOL(n, type_, member, fallback_, help_)                                               \
 	{                                                                                          \
 		.name = (n), .type = ENV_TYPE_BOOL, .fallback = (fallback_),                       \
+		ENV_MEMBER(type_, member), .help = (help_)                                         \
+	}
+/* member is a bool; "on" or "off" */
+#define ENV_SWITCH(n, type_, member, fallback_, help_)                                             \
+	{                                                                                          \
+		.name = (n), .type = ENV_TYPE_SWITCH, .fallback = (fallback_),                     \
 		ENV_MEMBER(type_, member), .help = (help_)                                         \
 	}
 /* member is an enum log_level; LOG_LEVEL is the same in every service */

@@ -136,10 +136,10 @@ struct http_loop_hook {
 		ENV_INT("HTTP_CONNECTIONS", config_, http_connections, connections_, 1, 1000000,   \
 	                "largest number of open connections; beyond it, an idle or slow one is "   \
 	                "closed for a new one"),                                                   \
-		ENV_INT("HTTP_CONNECTIONS_PER_IP", config_, http_connections_per_ip, per_ip_, 0,   \
-	                1000000,                                                                   \
-	                "largest number of open connections of one address (IPv6: /64), trusted "  \
-	                "proxies excepted; 0 = no limit"),                                         \
+		ENV_LIMIT("HTTP_CONNECTIONS_PER_IP", config_, http_connections_per_ip, per_ip_, 1, \
+	                  1000000,                                                                 \
+	                  "largest number of open connections of one address (IPv6: /64), "        \
+	                  "trusted proxies excepted"),                                             \
 		ENV_TEXT("TRUSTED_PROXIES", config_, trusted_proxies, "",                          \
 	                 "networks of proxies whose CLIENT_IP_HEADER is trusted: 10.0.0.0/8, "     \
 	                 "fd00::/8; empty = none"),                                                \

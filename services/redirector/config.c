@@ -76,13 +76,14 @@ static const struct env_var vars[] = {
 	ENV_INT("JOURNAL_FSYNC_MS", struct config, journal_fsync_ms, "0", 0, 60000,
 	        "how often the journal is synced to disk, so what a power cut may cost; 0 = the kernel decides"),
 	ENV_GROUP("Limits"),
-	ENV_INT("UNKNOWN_SLUGS_PER_MINUTE", struct config, unknown_slugs_per_minute, "60", 0,
-	        1000000,
-	        "unknown slugs that one address may request per minute before further ones get 429, an IPv6 /48 four times "
-	        "as many; 0 = no limit"),
+	ENV_LIMIT(
+		"UNKNOWN_SLUGS_PER_MINUTE", struct config, unknown_slugs_per_minute, "60", 1,
+		1000000,
+		"unknown slugs that one address may request per minute before further ones get 429, an IPv6 /48 four times "
+		"as many"),
 	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "20", 0,
 	        1000000,
-	        "PostgreSQL queries per second for slugs missing from the Bloom filter, for a faster 404; more slugs wait"),
+	        "PostgreSQL queries per second for slugs missing from the Bloom filter, for a faster 404; more slugs wait, with 0 all"),
 	ENV_GROUP("Destinations"),
 	HOST_GUARD_VARS(struct config),
 	ENV_GROUP("Traces"),

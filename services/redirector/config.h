@@ -58,12 +58,11 @@ struct config {
 	char allowed_hosts_file[1024];
 	int64_t hosts_check_ms;
 	char slug_case[SLUG_CASE_SIZE];
-	/* 0: no limit. */
+	/* May be ENV_UNLIMITED, as connections of one address. */
 	int64_t unknown_slugs_per_minute;
 
 	int64_t http_loops;
 	int64_t http_connections;
-	/* 0: no limit. */
 	int64_t http_connections_per_ip;
 	int64_t workers;
 	int64_t memory_cache_bytes;

@@ -42,7 +42,7 @@ def redirectors(request):
     from harness import size
     from redirector_harness import HOUR_MS, MB, redirector_stack
 
-    variables = {"JOURNAL_MAX_BYTES": size(256, 2048) * MB, "MEMORY_TTL_MS": HOUR_MS, "LINKS_PER_DAY": 0}
+    variables = {"JOURNAL_MAX_BYTES": size(256, 2048) * MB, "MEMORY_TTL_MS": HOUR_MS, "LINKS_PER_DAY": "unlimited"}
     with redirector_stack("redirectors", request.session, redirectors=2, **variables) as stack:
         yield stack
 

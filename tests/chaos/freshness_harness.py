@@ -35,9 +35,9 @@ SETTLED_S = 2
 FORGET_LINKS = "for _, key in ipairs(redis.call('KEYS', 'link:*')) do redis.call('DEL', key) end"
 # No limits. Deleted links stay, so that they can be restored. The janitor marks expired links while readers follow them.
 VARIABLES = {
-    "LINKS_PER_DAY": 0,
-    "ANONYMOUS_LINKS_PER_HOUR": 0,
-    "UNKNOWN_SLUGS_PER_MINUTE": 0,
+    "LINKS_PER_DAY": "unlimited",
+    "ANONYMOUS_LINKS_PER_HOUR": "unlimited",
+    "UNKNOWN_SLUGS_PER_MINUTE": "unlimited",
     "EXPIRY_PERIOD_S": 3,
     "EXPIRY_FIRST_DELAY_S": 0,
     "EXPIRED_GRACE_S": 86400,

@@ -37,7 +37,7 @@ class RedirectorStack(Stack):
         self.visitor_processes = []
 
     def up(self, launch=(), redirectors=1, idle=("consumer-1", "janitor-1"), **variables):
-        variables = {"UNKNOWN_SLUGS_PER_MINUTE": 0, **variables}
+        variables = {"UNKNOWN_SLUGS_PER_MINUTE": "unlimited", **variables}
         settings = [word for name, value in variables.items() for word in ("--set", f"{name}={value}")]
         command = [*launch, STACK, "up", "--state", self.state, "--build", self.build, "--tied-to", str(os.getpid())]
         command += ["--redirectors", str(redirectors)]

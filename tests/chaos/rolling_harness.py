@@ -23,7 +23,7 @@ from stacklib.ports import Ports
 
 # HAProxy asks /readyz every 500 ms and acts on the second answer. In the short form it has six times as long as it needs.
 NOTICE_MS = size(6000, 3000)
-VARIABLES = {"DRAIN_NOTICE_MS": NOTICE_MS, "LINKS_PER_DAY": 0, "UNKNOWN_SLUGS_PER_MINUTE": 0}
+VARIABLES = {"DRAIN_NOTICE_MS": NOTICE_MS, "LINKS_PER_DAY": "unlimited", "UNKNOWN_SLUGS_PER_MINUTE": "unlimited"}
 if not FULL:  # links-api may answer no writer with 503, however busy the machine is
     VARIABLES |= {"PG_WAIT_MS": 60_000, "PG_STATEMENT_TIMEOUT_MS": 60_000, "HTTP_WORKER_WAIT_MS": 60_000}
 REPLICAS = 2

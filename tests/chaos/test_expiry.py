@@ -38,7 +38,7 @@ class ExpiryStack(RedirectorStack):
             "EXPIRED_GRACE_S": GRACE_S,
             "LOCK_AT_LEAST_S": 0,
             "LOCK_AT_MOST_S": LOCK_S,
-            "UNKNOWN_SLUGS_PER_MINUTE": 0,
+            "UNKNOWN_SLUGS_PER_MINUTE": "unlimited",
         }
         settings = [word for name, value in variables.items() for word in ("--set", f"{name}={value}")]
         self.run("up", "--build", self.build, "--tied-to", os.getpid(), "--redirectors", 2, "--janitors", JANITORS, *settings)

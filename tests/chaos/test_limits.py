@@ -45,7 +45,7 @@ SERVICES = {
         "links-api",
         PATIENT
         | {"HTTP_WORKERS": "2", "HTTP_WORKER_QUEUE": "1", "HTTP_CONNECTIONS": "40", "LIVE_STREAMS": "8", "HTTP_BODIES_MAX_BYTES": str(4 * KIB * KIB)}
-        | {"LINKS_PER_DAY": "0", "HTTP_CONNECTIONS_PER_IP": "38", "TRUSTED_PROXIES": "192.0.2.1"},
+        | {"LINKS_PER_DAY": "unlimited", "HTTP_CONNECTIONS_PER_IP": "38", "TRUSTED_PROXIES": "192.0.2.1"},
     ),
     "rates": (
         "links-api",

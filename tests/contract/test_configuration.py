@@ -113,6 +113,7 @@ OF_REDIRECTOR = [
     ({"ROOT_URL": "javascript:alert(1)"}, "ROOT_URL", '"javascript:alert(1)"'),
     ({"LINK_FEED_TOPIC": "a topic"}, "LINK_FEED_TOPIC", '"a topic"'),
     ({"REDIRECT_CACHE_CONTROL": "private\nX: y"}, "REDIRECT_CACHE_CONTROL", "printable"),
+    ({"UNKNOWN_SLUGS_PER_MINUTE": "0"}, "UNKNOWN_SLUGS_PER_MINUTE", "write unlimited for no limit"),
     ({"REGION": b"\xff"}, "REGION", "UTF-8"),
 ]
 OF_LINKS_API = [
@@ -147,6 +148,9 @@ OF_JANITOR = [
     ({"DESTINATION_RESOLVERS": "1.1.1.1:53,1.1.1.1:70000"}, "DESTINATION_RESOLVERS", '"1.1.1.1:70000"'),
     ({"DESTINATION_RESOLVERS": "1.1.1.1:dns"}, "DESTINATION_RESOLVERS", '"1.1.1.1:dns"'),
     ({"DESTINATION_RESOLVERS": "[2606:4700::1111]:0"}, "DESTINATION_RESOLVERS", '"[2606:4700::1111]:0"'),
+    ({"EXPIRY_LINKS_PER_S": "0"}, "EXPIRY_LINKS_PER_S", "write unlimited for no limit"),
+    ({"AUDIT_LOG_KEEP_DAYS": "0"}, "AUDIT_LOG_KEEP_DAYS", "write unlimited for no limit"),
+    ({"CLOCK_SKEW_MAX_S": "none"}, "CLOCK_SKEW_MAX_S", '"none" is neither a whole number nor unlimited'),
     ({"DESTINATION_CHECKS": "yes"}, "DESTINATION_CHECKS", '"yes"'),
     ({"RETENTION_AFTER_MIDNIGHT_S": "86400"}, "RETENTION_AFTER_MIDNIGHT_S", "86400"),
 ]
@@ -194,6 +198,9 @@ def test_a_valid_environment_is_accepted_and_nothing_is_created(program, tmp_pat
         ("links-api", {"HEALTH_URLS": "redirector=http://h:1/, links-api=http://10.0.0.3:1, analytics-consumer=http://[::1]:1, janitor=http://10-0-0-300.h2:1"}),
         ("links-api", {"HTTP_CONNECTIONS": "8", "LIVE_STREAMS": "7"}),
         ("links-api", {"JWT_SECRET": f"{SECRET},{SECRET}"}),
+        ("links-api", {"LINKS_PER_DAY": "0", "HTTP_CONNECTIONS_PER_IP": "unlimited"}),
+        ("janitor", {"AUDIT_LOG_ENTRIES_MAX": "unlimited", "CLOCK_SKEW_MAX_S": "unlimited"}),
+        ("redirector", {"UNKNOWN_SLUGS_PER_MINUTE": "unlimited"}),
     ],
 )
 def test_each_right_form_is_accepted(program, changes, tmp_path):

@@ -136,8 +136,9 @@ static void try_user_change(const struct json *body)
 	enum err err = admin_handlers_read_user_change(body, &change, &wrong);
 	require((err == OK) == (wrong.count == 0));
 	if (err == OK && change.has_links_per_day)
-		require(change.links_per_day >= -1 &&
-		        change.links_per_day <= USER_STORE_LINKS_PER_DAY_MAX);
+		require(change.links_per_day == ENV_UNLIMITED ||
+		        (change.links_per_day >= USER_STORE_NO_QUOTA &&
+		         change.links_per_day <= USER_STORE_LINKS_PER_DAY_MAX));
 }
 
 static bool is_password(const char *text)

@@ -78,7 +78,7 @@ def parse(arguments):
     add_set(
         up,
         "set an environment variable of the services; REQUESTS_PER_MINUTE, BULK_LINKS_PER_MINUTE and "
-        "ACCOUNTS_PER_HOUR are 0 (no limit) otherwise",
+        "ACCOUNTS_PER_HOUR are unlimited otherwise",
     )
     up.add_argument("--tied-to", type=int, metavar="PID", help="stop the stack when this process ends")
     command("down", "stop everything; exit status 1 if a sanitizer reported an error")

@@ -97,9 +97,9 @@ class LinksApi(Service):
             "JWT_SECRET": self.state.secret("jwt"),
             "TRUSTED_PROXIES": "127.0.0.0/8",
             # No limits: all clients on this machine share one network, and tests load one account.
-            "ACCOUNTS_PER_HOUR": 0,
-            "REQUESTS_PER_MINUTE": 0,
-            "BULK_LINKS_PER_MINUTE": 0,
+            "ACCOUNTS_PER_HOUR": "unlimited",
+            "REQUESTS_PER_MINUTE": "unlimited",
+            "BULK_LINKS_PER_MINUTE": "unlimited",
             "HEALTH_URLS": " ".join(f"{each.program}={each.ops_url}" for each in self.stack.services),
         }
 

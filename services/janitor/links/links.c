@@ -48,7 +48,7 @@ static int64_t next_limit(int64_t limit, int64_t limit_max, int64_t took_us)
 static int64_t batch_limit_max(const struct config *config)
 {
 	int64_t per_batch = config->expiry_links_per_s / BATCHES_PER_S_MIN;
-	if (config->expiry_links_per_s == 0 || per_batch > RUN_BATCH_ROWS)
+	if (per_batch > RUN_BATCH_ROWS)
 		return RUN_BATCH_ROWS;
 	return per_batch > 0 ? per_batch : 1;
 }
@@ -57,8 +57,6 @@ static int64_t batch_limit_max(const struct config *config)
 static void pause_after_batch(const struct run *run, int64_t started_us, int64_t changed)
 {
 	int64_t per_s = run->config->expiry_links_per_s;
-	if (per_s == 0)
-		return;
 	int64_t left_us =
 		started_us + changed * CLOCK_US_PER_S / per_s - clock_steady_us(run->clock);
 	if (left_us > 0)

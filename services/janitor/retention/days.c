@@ -8,7 +8,7 @@
 enum err days_check_skew(const struct run *run)
 {
 	int64_t now_us = 0;
-	if (run->config->clock_skew_max_s == 0)
+	if (run->config->clock_skew_max_s == ENV_UNLIMITED)
 		return OK;
 	enum err err = pg_conn_query_int(
 		run->conn, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", NULL,
@@ -173,10 +173,10 @@ static enum err delete_orphan_statistics(struct run *run, int64_t *changed)
 static enum err delete_audit_log(struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
-	int64_t kept_us = run->config->audit_log_keep_days * CLOCK_US_PER_DAY;
-	if (kept_us == 0)
+	int64_t kept_days = run->config->audit_log_keep_days;
+	if (kept_days == ENV_UNLIMITED)
 		return OK;
-	pg_params_time(&params, clock_now_us(run->clock) - kept_us);
+	pg_params_time(&params, clock_now_us(run->clock) - kept_days * CLOCK_US_PER_DAY);
 	return run_delete(
 		run,
 		"DELETE FROM audit_log WHERE id = ANY (ARRAY("
@@ -190,7 +190,7 @@ static enum err delete_audit_log_excess(struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
 	int64_t deleted = 0;
-	if (run->config->audit_log_entries_max == 0)
+	if (run->config->audit_log_entries_max == ENV_UNLIMITED)
 		return OK;
 	pg_params_int(&params, run->config->audit_log_entries_max);
 	enum err err = run_delete(

@@ -43,7 +43,7 @@ struct config {
 	struct task_times rollups;
 	struct task_times destinations;
 
-	/* 0 = no limit. */
+	/* The limits may be ENV_UNLIMITED. */
 	int64_t expiry_links_per_s;
 	/* From marking a link EXPIRED to purging it. */
 	int64_t expired_grace_s;
@@ -51,12 +51,9 @@ struct config {
 	/* After the end of the salt's day. */
 	int64_t salts_keep_s;
 	int64_t visit_log_keep_days;
-	/* 0 = no limit. */
 	int64_t audit_log_entries_max;
-	/* 0 = forever. */
 	int64_t audit_log_keep_days;
 	int64_t rollup_hours_keep_days;
-	/* 0 = not checked. */
 	int64_t clock_skew_max_s;
 
 	bool destination_checks;

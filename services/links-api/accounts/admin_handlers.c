@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
@@ -159,14 +160,18 @@ static void read_links_per_day(const struct json *object, struct user_change *ou
 	if (!value)
 		return;
 	out->has_links_per_day = true;
-	out->links_per_day = -1;
+	out->links_per_day = USER_STORE_NO_QUOTA;
 	if (json_type(value) == JSON_NULL)
 		return;
 	if (json_type(value) == JSON_INT)
 		out->links_per_day = json_int(value);
-	if (out->links_per_day < 0 || out->links_per_day > USER_STORE_LINKS_PER_DAY_MAX)
+	if (json_type(value) == JSON_TEXT &&
+	    strcmp(json_text(value, NULL), ENV_UNLIMITED_WORD) == 0)
+		out->links_per_day = ENV_UNLIMITED;
+	else if (out->links_per_day < 0 || out->links_per_day > USER_STORE_LINKS_PER_DAY_MAX)
 		http_problem_add_field(wrong, "/links_per_day", "number",
-		                       "must be null or a number from 0 to %" PRId64,
+		                       "must be a number from 0 to %" PRId64
+		                       ", \"" ENV_UNLIMITED_WORD "\", or null for the default",
 		                       USER_STORE_LINKS_PER_DAY_MAX);
 }
 
@@ -193,10 +198,8 @@ static enum err audit_change(const struct request *r, struct pg_conn *conn, int6
 		json_set_bool(details, "blocked", change->blocked);
 	if (change->has_role)
 		json_set_text(details, "role", user_store_role_name(change->role));
-	if (change->has_links_per_day && change->links_per_day >= 0)
-		json_set_int(details, "links_per_day", change->links_per_day);
-	else if (change->has_links_per_day)
-		json_set_null(details, "links_per_day");
+	if (change->has_links_per_day)
+		user_store_set_links_per_day(details, change->links_per_day);
 	enum err err = audit_store_record(r, conn, "user.update", AUDIT_STORE_USER, id, details);
 	json_free(details);
 	return err;
@@ -215,7 +218,7 @@ struct update {
 static bool is_same(const struct user *a, const struct user *b)
 {
 	return a->role == b->role && a->blocked == b->blocked &&
-	       a->has_links_per_day == b->has_links_per_day && a->links_per_day == b->links_per_day;
+	       a->links_per_day == b->links_per_day;
 }
 
 static enum err change_on(void *ctx, struct pg_conn *conn)

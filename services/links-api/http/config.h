@@ -30,7 +30,6 @@ struct config {
 	int64_t http_worker_queue;
 	int64_t http_worker_wait_ms;
 	int64_t http_connections;
-	/* 0: no limit. */
 	int64_t http_connections_per_ip;
 	int64_t http_bodies_max_bytes;
 	/* Syntax: see health_probe.h. */
@@ -62,25 +61,25 @@ struct config {
 	int64_t password_queue;
 	/* Of bcrypt. */
 	int64_t password_hash_cost;
-	/* Links that a user may create in 24 hours; 0 = no limit. */
+	/* Links that a user may create in 24 hours. Limits may be ENV_UNLIMITED. */
 	int64_t links_per_day;
 	int64_t destination_bytes_max;
-	/* Per account; 0 = no limit. */
+	/* Per account. */
 	int64_t requests_per_minute;
-	/* Per account; 0 = no limit. */
+	/* Per account. */
 	int64_t bulk_links_per_minute;
-	/* Per account; 0 = no limit. */
+	/* Per account. */
 	int64_t idempotency_bytes_per_day;
-	/* Per network; 0 = no limit. */
+	/* Per network. */
 	int64_t anonymous_links_per_hour;
 	int64_t live_streams, live_streams_per_account, live_stream_s;
-	/* Per network; 0 = no limit. */
+	/* Per network. */
 	int64_t accounts_per_hour;
-	/* Per account, network and 15 minutes; 0 = no limit. */
+	/* Per account, network and 15 minutes. */
 	int64_t login_failures;
-	/* Per 15 minutes; 0 = no limit. */
+	/* Per 15 minutes. */
 	int64_t login_failures_per_account;
-	/* Per hour; 0 = no limit. */
+	/* Per hour. */
 	int64_t login_failures_per_network;
 	/* The sender of mails: an address, or a name and <address>; "": there is no mail. */
 	char mail_from[512];

@@ -294,7 +294,7 @@ enum http_progress document_dashboard(void *ctx, struct http_exchange *x);
 
 /* --- parts of them that a fuzzer calls: pure; ERR_INVALID: wrong lists every invalid member --- */
 
-/* Reads a change of an account: {blocked?, role?, links_per_day? (null: the default)}. */
+/* Reads a change of an account: {blocked?, role?, links_per_day?}. */
 enum err admin_handlers_read_user_change(const struct json *object, struct user_change *out,
                                          struct http_problem_fields *wrong) MUST_CHECK;
 

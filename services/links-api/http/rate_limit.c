@@ -267,7 +267,7 @@ enum err rate_limit_take(struct rate_limit *limits, const struct rate_limit_rule
 	char key[KEY_SIZE];
 	int64_t result[RESULTS];
 	*state = (struct rate_limit_state){ .left = rule->max, .reset_s = rule->window_s };
-	if (rule->max == 0)
+	if (rule->max == ENV_UNLIMITED)
 		return OK;
 	make_key(rule, subject, key);
 	if (is_limited_locally(limits, rule, key, state))
@@ -289,7 +289,7 @@ void rate_limit_refund(struct rate_limit *limits, const struct rate_limit_rule *
 {
 	char key[KEY_SIZE];
 	int64_t result[RESULTS];
-	if (rule->max == 0)
+	if (rule->max == ENV_UNLIMITED)
 		return;
 	make_key(rule, subject, key);
 	if (call_counter(limits, refund_script, rule, key, -1, result) != OK)
@@ -342,7 +342,7 @@ enum err rate_limit_reserve(struct rate_limit *limits, const struct rate_limit_r
 	struct rate_limit_state state;
 	int64_t result[RESULTS];
 	*out = (struct rate_limit_reservation){ 0 };
-	if (rule->max == 0)
+	if (rule->max == ENV_UNLIMITED)
 		return OK;
 	set_id(out);
 	make_reservation_keys(rule, subject, &keys);
@@ -375,7 +375,7 @@ void rate_limit_end_reservation(struct rate_limit *limits, const struct rate_lim
 {
 	struct reservation_keys keys;
 	int64_t result[RESULTS];
-	if (rule->max == 0)
+	if (rule->max == ENV_UNLIMITED)
 		return;
 	make_reservation_keys(rule, subject, &keys);
 	if (reservation->is_local) {

@@ -32,7 +32,7 @@ struct rate_limit_rule {
 	const char *name;
 	/* Shown in the 429 response. */
 	const char *detail;
-	/* 0 = no limit. */
+	/* At least 1 where this module counts; ENV_UNLIMITED = no limit. */
 	int64_t max;
 	int64_t window_s;
 };

@@ -239,7 +239,7 @@ void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
                         const struct rate_limit_state *state)
 {
 	char value[HEADER_SIZE];
-	if (rule->max == 0)
+	if (rule->max == ENV_UNLIMITED)
 		return;
 	snprintf(value, sizeof(value), "\"%s\";q=%" PRId64 ";w=%" PRId64, rule->name, rule->max,
 	         rule->window_s);

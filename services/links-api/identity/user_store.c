@@ -27,8 +27,8 @@ static enum err read_user(const struct pg_result *rows, size_t row, struct user 
 	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, row, 2));
 	out->created_at_us = pg_result_time(rows, row, 4);
 	out->blocked = pg_result_bool(rows, row, 5);
-	out->has_links_per_day = !pg_result_is_null(rows, row, 6);
-	out->links_per_day = pg_result_int(rows, row, 6);
+	out->links_per_day =
+		pg_result_is_null(rows, row, 6) ? USER_STORE_NO_QUOTA : pg_result_int(rows, row, 6);
 	out->token_generation = pg_result_int(rows, row, 7);
 	struct user_settings *settings = &out->settings;
 	snprintf(settings->tz, sizeof(settings->tz), "%s", pg_result_text(rows, row, 8));
@@ -377,12 +377,14 @@ enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct u
 
 /* --- as JSON --- */
 
-static void set_links_per_day(struct json *object, const struct user *user)
+void user_store_set_links_per_day(struct json *object, int64_t links_per_day)
 {
-	if (user->has_links_per_day)
-		json_set_int(object, "links_per_day", user->links_per_day);
-	else
+	if (links_per_day == USER_STORE_NO_QUOTA)
 		json_set_null(object, "links_per_day");
+	else if (links_per_day == ENV_UNLIMITED)
+		json_set_text(object, "links_per_day", ENV_UNLIMITED_WORD);
+	else
+		json_set_int(object, "links_per_day", links_per_day);
 }
 
 static void set_text_or_null(struct json *object, const char *name, const char *text)
@@ -406,7 +408,7 @@ static struct json *new_json(const struct user *user)
 struct json *user_store_json(const struct user *user)
 {
 	struct json *object = new_json(user);
-	set_links_per_day(object, user);
+	user_store_set_links_per_day(object, user->links_per_day);
 	set_text_or_null(object, "tz", user->settings.tz);
 	set_text_or_null(object, "locale", user->settings.locale);
 	json_set_text(object, "theme", user->settings.theme);
@@ -421,7 +423,7 @@ struct json *user_store_json_for_admin(const struct user *user)
 {
 	struct json *object = new_json(user);
 	json_set_bool(object, "blocked", user->blocked);
-	set_links_per_day(object, user);
+	user_store_set_links_per_day(object, user->links_per_day);
 	json_set_time(object, "created_at", user->created_at_us);
 	return object;
 }

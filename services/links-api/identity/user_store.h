@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/digest.h"
+#include "lib/base/env.h"
 #include "lib/base/err.h"
 #include "lib/json/json.h"
 #include "lib/postgres/pg_conn.h"
@@ -45,8 +46,7 @@ struct user {
 	char name[USER_NAME_SIZE];
 	enum user_role role;
 	bool blocked;
-	bool has_links_per_day;
-	/* 0 = no limit. */
+	/* 0 = none, ENV_UNLIMITED = no limit, USER_STORE_NO_QUOTA = the service's default. */
 	int64_t links_per_day;
 	int64_t token_generation;
 	int64_t created_at_us;
@@ -55,9 +55,13 @@ struct user {
 
 /*
  * {"user": {…}} for the account itself: {id, email, name, role, links_per_day, tz, locale, theme,
- * created_at}. links_per_day null: the service's default applies. The caller owns it.
+ * created_at}. links_per_day is a number, "unlimited", or null: the service's default applies. The
+ * caller owns it.
  */
 struct json *user_store_json(const struct user *user);
+
+/* Sets links_per_day of the object in this form. */
+void user_store_set_links_per_day(struct json *object, int64_t links_per_day);
 
 /* For administrators, without the wrapper: {id, email, name, role, blocked, links_per_day, created_at}. */
 struct json *user_store_json_for_admin(const struct user *user);
@@ -73,10 +77,9 @@ enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out) MUST
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
                          char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
-/* The account's own limit of new links in 24 hours; 0 = no limit. */
-#define USER_STORE_NO_QUOTA INT64_C(-1) /* no own limit: the service's default applies */
+#define USER_STORE_NO_QUOTA INT64_C(-1)
 
-/* ERR_NOT_FOUND: no such account. */
+/* The account's own limit, as in struct user. ERR_NOT_FOUND: no such account. */
 enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 
 /* Like user_store_get, with the password hash. */
@@ -153,7 +156,7 @@ struct user_change {
 	bool has_blocked, has_role, has_links_per_day;
 	bool blocked;
 	enum user_role role;
-	/* -1 = the service's default. */
+	/* As in struct user. */
 	int64_t links_per_day;
 };
 

@@ -103,7 +103,7 @@ static enum err find_reusable(struct link_bulk *bulk, struct pg_conn *conn)
 
 static bool is_limited(const struct link_bulk *bulk)
 {
-	return bulk->quota.rule.max > 0 && bulk->quota.state.left < (int64_t)bulk->count;
+	return bulk->quota.state.left < (int64_t)bulk->count;
 }
 
 /* Others cannot reuse its link. */

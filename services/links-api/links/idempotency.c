@@ -168,7 +168,7 @@ static enum err read_stored(struct idempotency *i)
 /* Anonymous requests are limited by the links that they create. */
 static bool is_limited(const struct idempotency *i)
 {
-	return i->request->user_id != 0 && i->rule.max > 0;
+	return i->request->user_id != 0 && i->rule.max != ENV_UNLIMITED;
 }
 
 /* The state is IDEMPOTENCY_FULL if the user has stored all that is allowed. */

@@ -62,7 +62,7 @@ struct idempotency {
 	bool has_key;
 	uint8_t key_hash[DIGEST_SIZE];
 	uint8_t request_hash[DIGEST_SIZE];
-	/* Of the bytes that may be stored; max 0 = no limit. */
+	/* Of the bytes that may be stored; ENV_UNLIMITED = no limit. */
 	struct rate_limit_rule rule;
 	/* Of IDEMPOTENCY_FULL. */
 	int64_t reset_s;

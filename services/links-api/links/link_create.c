@@ -160,7 +160,7 @@ static enum err execute_own(struct creation *c, struct pg_conn *conn)
 	const struct link_write_new new_link =
 		link_request_new_link(&c->input, c->request->workspace_id);
 	enum err err = link_quota_read(c->request, conn, c->input.reuse, &c->quota);
-	if (err == OK && c->quota.rule.max > 0 && c->quota.state.left <= 0)
+	if (err == OK && c->quota.state.left == 0)
 		err = ERR_LIMIT;
 	if ((err == OK || err == ERR_LIMIT) && c->input.reuse) {
 		enum err found = find_reusable(c, conn);
@@ -227,7 +227,7 @@ static enum http_progress answer_error(struct creation *c, enum err err)
 	struct request *r = c->request;
 	if (c->is_invalid)
 		return response_invalid_fields(r, &c->invalid_fields);
-	if (err == ERR_LIMIT && c->quota.rule.max > 0 && c->quota.state.left == 0)
+	if (err == ERR_LIMIT && c->quota.rule.name && c->quota.state.left == 0)
 		return response_rate_limited(r, &c->quota.rule, c->quota.state.reset_s);
 	if (c->is_slug_used && c->deleted_id) {
 		char detail[RESPONSE_DETAIL_SIZE];

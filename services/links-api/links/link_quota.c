@@ -60,10 +60,10 @@ static enum err read_max(const struct request *r, struct pg_conn *conn, bool mus
 	const int64_t fallback = r->api->config->links_per_day;
 	int64_t own = USER_STORE_NO_QUOTA;
 	enum err err = OK;
-	bool is_locked = must_lock || fallback > 0;
+	bool is_locked = must_lock || fallback != ENV_UNLIMITED;
 	if (!is_locked) {
 		err = user_store_get_quota(conn, r->sponsor_id, &own);
-		is_locked = own > 0;
+		is_locked = own != USER_STORE_NO_QUOTA && own != ENV_UNLIMITED;
 	}
 	if (err == OK && is_locked)
 		err = user_store_lock_quota(conn, r->sponsor_id, &own);
@@ -85,7 +85,7 @@ enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool mus
 	int64_t max = 0, used = 0, oldest_us = 0;
 	int64_t now_us = request_now_us(r);
 	enum err err = read_max(r, conn, must_lock, &max);
-	if (err == OK && max > 0)
+	if (err == OK && max != ENV_UNLIMITED)
 		err = count_uses(conn, r->sponsor_id, now_us - WINDOW_S * CLOCK_US_PER_S, &used,
 		                 &oldest_us);
 	if (err != OK)
@@ -102,7 +102,7 @@ enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool mus
 enum err link_quota_use(const struct request *r, struct pg_conn *conn, struct link_quota *quota,
                         int64_t links)
 {
-	if (quota->rule.max == 0 || links == 0)
+	if (quota->rule.max == ENV_UNLIMITED || links == 0)
 		return OK;
 	quota->state.left -= links;
 	return add_use(conn, r->sponsor_id, request_now_us(r), links);
@@ -132,7 +132,7 @@ enum http_progress link_quota_get(void *ctx, struct http_exchange *x)
 	if (err != OK)
 		return response_failure(r, err);
 	struct json *answer = json_new_object();
-	bool is_limited = quota.rule.max > 0;
+	bool is_limited = quota.rule.max != ENV_UNLIMITED;
 	set_number(answer, "limit", is_limited, quota.rule.max);
 	set_number(answer, "left", is_limited, quota.state.left);
 	set_number(answer, "reset_s", is_limited, quota.state.reset_s);

@@ -15,7 +15,7 @@
 #include "services/links-api/http/request.h"
 
 struct link_quota {
-	/* Max 0 = no limit. */
+	/* Max ENV_UNLIMITED = no limit; state.left is then as large. */
 	struct rate_limit_rule rule;
 	struct rate_limit_state state;
 };

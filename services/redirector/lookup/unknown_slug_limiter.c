@@ -277,7 +277,7 @@ static size_t networks_of(const struct client_limiter *limiter, const struct cli
                           struct network out[static NETWORKS_MAX])
 {
 	static const uint8_t mapped[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
-	if (limiter->per_minute == 0 || !ip->known)
+	if (limiter->per_minute == ENV_UNLIMITED || !ip->known)
 		return 0;
 	bool is_ipv4 = memcmp(ip->bytes, mapped, sizeof(mapped)) == 0;
 	out[0] = network_of(limiter, is_ipv4 ? 16 : 8, 1);

@@ -23,6 +23,7 @@
 
 #include "lib/base/client_ip.h"
 #include "lib/base/clock.h"
+#include "lib/base/env.h"
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
 #include "services/redirector/cache/watermark_tracker.h"
@@ -98,7 +99,7 @@ void unknown_slug_limiter_close(struct unknown_slug_limiter *limiter);
  */
 struct client_limiter;
 
-/* per_minute 0: no limit. */
+/* per_minute: ENV_UNLIMITED = no limit. */
 struct client_limiter *unknown_slug_limiter_client_new(int64_t per_minute,
                                                        const struct clock *clock);
 void unknown_slug_limiter_client_free(struct client_limiter *limiter);

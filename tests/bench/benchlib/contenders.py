@@ -162,7 +162,7 @@ class Redirector(Program):
             "JOURNAL_DIR": os.path.join(folder, "journal"),
             "HTTP_LOOPS": "1",
             "JOURNAL_MAX_BYTES": str(1 << 30),
-            "UNKNOWN_SLUGS_PER_MINUTE": "0",
+            "UNKNOWN_SLUGS_PER_MINUTE": "unlimited",
             **{name: str(value) for name, value in variables.items()},
         }
         super().__init__(folder, "redirector", [*under, os.path.join(build, "bin/redirector")], port, environment)

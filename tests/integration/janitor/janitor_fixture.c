@@ -35,7 +35,11 @@ int janitor_fixture_set_up(void **state)
 	f->shutdown = shutdown_new();
 	f->config = (struct config){ .expired_grace_s = 900,
 		                     .salts_keep_s = 3600,
-		                     .visit_log_keep_days = 400 };
+		                     .visit_log_keep_days = 400,
+		                     .expiry_links_per_s = ENV_UNLIMITED,
+		                     .audit_log_keep_days = ENV_UNLIMITED,
+		                     .audit_log_entries_max = ENV_UNLIMITED,
+		                     .clock_skew_max_s = ENV_UNLIMITED };
 	clock_fake_init(&f->clock, NOON_US);
 	assert_int_equal(fenced_lock_init(&f->lock, "test", "this"), OK);
 	f->run = janitor_fixture_new_run(f, f->conn, &f->lock, JANITOR_FIXTURE_LOCK_MS);

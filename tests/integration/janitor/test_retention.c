@@ -94,7 +94,7 @@ TEST_CASE(deletes_old_audit_log_entries)
 	assert_int_equal(test_database_ask(f->db, "SELECT max(subject_id) FROM audit_log"),
 	                 30 * 24);
 	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 0);
-	f->config.audit_log_keep_days = 0;
+	f->config.audit_log_keep_days = ENV_UNLIMITED;
 	clock_fake_advance(&f->clock, 1000 * CLOCK_US_PER_DAY);
 	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 0);
 }

@@ -17,7 +17,10 @@ int time_fixture_set_up(void **state)
 	partition_owner_open(&t->owner, t->world, 0);
 	clock_fake_init(&t->clock, TIME_FIXTURE_START * CLOCK_US_PER_DAY);
 	t->config = (struct config){ .salts_keep_s = 86400,
-		                     .visit_log_keep_days = TIME_FIXTURE_KEEP_DAYS };
+		                     .visit_log_keep_days = TIME_FIXTURE_KEEP_DAYS,
+		                     .audit_log_keep_days = ENV_UNLIMITED,
+		                     .audit_log_entries_max = ENV_UNLIMITED,
+		                     .clock_skew_max_s = ENV_UNLIMITED };
 	/* A simulated year has thousands of commits, and durability does not matter here. */
 	test_database_run(
 		t->world->database,

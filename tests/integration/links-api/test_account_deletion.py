@@ -362,7 +362,7 @@ def test_a_blocked_user_is_refused_everywhere_until_unblocked(new_user, admin, d
 
 
 def test_a_network_is_limited_after_too_many_wrong_passwords(start, database, expect):
-    service = start(LOGIN_FAILURES_PER_NETWORK=3, LOGIN_FAILURES=0)
+    service = start(LOGIN_FAILURES_PER_NETWORK=3, LOGIN_FAILURES="unlimited")
     api = Api(service.url)
 
     def guess(address):
@@ -462,6 +462,8 @@ def test_admins_change_accounts_but_not_their_own_role(admin, service, database,
     assert admin.call("PATCH", path, {}).status == 200
     wrong = {"blocked": "yes", "role": "king", "links_per_day": -1, "email": "x"}
     expect(admin.call("PATCH", path, wrong), 400, "/blocked", "/role", "/links_per_day", "/email")
+    for limit in ("none", "Unlimited", "", 1.5, True, 10**9 + 1, 2**63 - 1, [1]):
+        expect(admin.call("PATCH", path, {"links_per_day": limit}), 400, "/links_per_day")
     expect(admin.call("PATCH", "/api/admin/users/999999999", {"blocked": True}), 404)
     for lockout in ({"role": "user"}, {"blocked": True}):
         problem = expect(admin.call("PATCH", f"/api/admin/users/{admin.id}", lockout), 409, "")

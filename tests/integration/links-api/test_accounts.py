@@ -254,7 +254,7 @@ def test_redis_learns_neither_the_known_networks_nor_their_accounts(start, anony
 
 def test_a_full_password_queue_responds_429(start, database, expect):
     """A registration that waits for a lock keeps the only thread busy, so that passwords wait in the queue."""
-    service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=2, LOGIN_FAILURES=0)
+    service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=2, LOGIN_FAILURES="unlimited")
     email = unique_email()
     register(Api(service.url), email)
     with concurrent.futures.ThreadPoolExecutor(13) as pool:

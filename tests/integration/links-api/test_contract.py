@@ -23,7 +23,7 @@ PASSWORD = "another horse of staples"
 @pytest.fixture
 def caller(start, database):
     """An administrator whose id does not occur in the examples."""
-    service = start(LOGIN_FAILURES=0, LOGIN_FAILURES_PER_NETWORK=0)
+    service = start(LOGIN_FAILURES="unlimited", LOGIN_FAILURES_PER_NETWORK="unlimited")
     other = Api(service.url)
     other.register_and_login(unique_email(), PASSWORD)
     database.run("ALTER TABLE users ALTER COLUMN id RESTART WITH 1000")

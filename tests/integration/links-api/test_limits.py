@@ -89,8 +89,10 @@ def test_what_is_left_of_the_quota_is_said_before_a_bulk(new_user, database, exp
     assert (left()["limit"], left()["left"]) == (3, 0)
     database.run("UPDATE users SET links_per_day = 5 WHERE email = %s", user.email)
     assert (left()["limit"], left()["left"]) == (5, 2)
-    database.run("UPDATE users SET links_per_day = 0 WHERE email = %s", user.email)
+    database.run("UPDATE users SET links_per_day = 9223372036854775807 WHERE email = %s", user.email)
     assert left() == {"limit": None, "left": None, "reset_s": None}
+    database.run("UPDATE users SET links_per_day = 0 WHERE email = %s", user.email)
+    assert (left()["limit"], left()["left"]) == (0, 0)
     expect(user.call("GET", "/api/links/quota?x=1"), 400, "/x")
     expect(Api(user.base).call("GET", "/api/links/quota"), 401)
 
@@ -107,18 +109,28 @@ def test_a_bulk_creates_what_the_quota_allows_and_failures_do_not_count(new_user
     assert reused.status == 200, "reusing a link does not count"
 
 
-def test_a_users_own_quota_overrides_the_default(new_user, database, start):
-    user = new_user()
-    database.run("UPDATE users SET links_per_day = 1 WHERE email = %s", user.email)
+def test_a_users_own_quota_overrides_the_default(service, new_user, database, start):
+    user, admin = new_user(), User(service, database, "admin")
+    limit = lambda value: admin.call("PATCH", f"/api/admin/users/{user_id}", {"links_per_day": value}).json["user"]["links_per_day"]  # noqa: E731
+    user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    assert limit(1) == 1
     assert [create(user).status for _ in range(2)] == [201, 429]
-    database.run("UPDATE users SET links_per_day = 0 WHERE email = %s", user.email)
+    assert limit("unlimited") == "unlimited" == user.call("GET", "/api/auth/me").json["user"]["links_per_day"]
     answers = [create(user) for _ in range(4)]
     assert [answer.status for answer in answers] == [201] * 4 and "ratelimit" not in answers[0].headers
-    unlimited = Api(start(LINKS_PER_DAY=0).url)
+    assert limit(0) == 0
+    bulk = user.call("POST", "/api/links/bulk", {"links": [LINK, LINK]}).json["results"]
+    assert [create(user).status, *(each["status"] for each in bulk)] == [429] * 3, "0 is none"
+    unlimited = Api(start(LINKS_PER_DAY="unlimited").url)
     unlimited.register_and_login(unique_email())
     assert create(unlimited).status == 201
     database.run("UPDATE users SET links_per_day = 1 WHERE email = %s", unlimited.email)
     assert [create(unlimited).status for _ in range(2)] == [201, 429]
+    none = Api(start(LINKS_PER_DAY=0).url)
+    none.register_and_login(unique_email())
+    assert create(none).status == 429
+    database.run("UPDATE users SET links_per_day = 1 WHERE email = %s", none.email)
+    assert [create(none).status for _ in range(2)] == [201, 429]
 
 
 def test_a_replayed_response_does_not_count(service, new_user):
@@ -307,7 +319,7 @@ def open_share(service, network, token):
 
 @pytest.fixture(scope="module")
 def one_thread(start):
-    return start(PASSWORD_THREADS=1, PASSWORD_QUEUE=8, PG_STATEMENT_TIMEOUT_MS=60000, LOGIN_FAILURES=0)
+    return start(PASSWORD_THREADS=1, PASSWORD_QUEUE=8, PG_STATEMENT_TIMEOUT_MS=60000, LOGIN_FAILURES="unlimited")
 
 
 @pytest.mark.parametrize(
@@ -463,7 +475,7 @@ def test_bulk_requests_count_by_links(start, expect):
 
 
 def test_zero_is_no_limit(start):
-    service = start(LINKS_PER_DAY=0, ANONYMOUS_LINKS_PER_HOUR=0, LOGIN_FAILURES=0)
+    service = start(LINKS_PER_DAY="unlimited", ANONYMOUS_LINKS_PER_HOUR="unlimited", LOGIN_FAILURES="unlimited")
     network = unique_network()
     assert [create_from(service, f"{network}.1").status for _ in range(25)] == [201] * 25
     user = Api(service.url)

@@ -15,7 +15,7 @@ from users import COOKIE, Browser, User, insert_api_key, insert_session
 from waiting import wait_until
 
 PASSWORD, OTHER = "correct horse battery", "staple of another horse"
-VARIABLES = {"LOGIN_FAILURES": 0, "LOGIN_FAILURES_PER_NETWORK": 0, "REDIS_TIMEOUT_MS": 5000}
+VARIABLES = {"LOGIN_FAILURES": "unlimited", "LOGIN_FAILURES_PER_NETWORK": "unlimited", "REDIS_TIMEOUT_MS": 5000}
 
 
 @pytest.fixture(scope="module")

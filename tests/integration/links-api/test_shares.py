@@ -20,7 +20,7 @@ RANGE = {"from": "2026-03-01", "to": "2026-03-11"}
 PASSWORD = "correct horse battery"
 STATISTICS = ("/api/shared/stats/summary", "/api/shared/stats/timeseries", "/api/shared/stats/country")
 READERS = ("/api/shared", *STATISTICS)
-VARIABLES = {"LOGIN_FAILURES": 0, "LOGIN_FAILURES_PER_NETWORK": 0, "REDIS_TIMEOUT_MS": 5000}
+VARIABLES = {"LOGIN_FAILURES": "unlimited", "LOGIN_FAILURES_PER_NETWORK": "unlimited", "REDIS_TIMEOUT_MS": 5000}
 
 
 @pytest.fixture(scope="module")

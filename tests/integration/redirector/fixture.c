@@ -75,7 +75,7 @@ static void reset_config(struct fixture *f)
 	f->config.pg_statement_timeout_ms = FIXTURE_TIMEOUT_MS;
 	f->config.memory_cache_bytes = (int64_t)1024 * 1024;
 	f->config.memory_ttl_ms = 0;
-	f->config.unknown_slugs_per_minute = 0;
+	f->config.unknown_slugs_per_minute = ENV_UNLIMITED;
 	f->config.drain_ms = 5000;
 	/* The shared topic contains watermarks of other tests' databases. */
 	snprintf(f->config.link_feed_topic, sizeof(f->config.link_feed_topic), CONFIG_NO_TOPIC);

@@ -15,7 +15,9 @@ struct config {
 	char secret[64];
 	char note[16];
 	int64_t port;
+	int64_t rate;
 	bool strict;
+	bool open;
 	enum log_level log_level;
 };
 
@@ -24,7 +26,9 @@ static const struct env_var vars[] = {
 	ENV_SECRET("TEST_SECRET", struct config, secret, NULL, 8, "what opens it"),
 	ENV_TEXT("TEST_NOTE", struct config, note, "", "anything"),
 	ENV_INT("TEST_PORT", struct config, port, "8080", 1, 65535, "port"),
+	ENV_LIMIT("TEST_RATE", struct config, rate, "60", 1, 100, "how often"),
 	ENV_BOOL("TEST_STRICT", struct config, strict, "true", "be strict"),
+	ENV_SWITCH("TEST_OPEN", struct config, open, "on", "be open"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 #define VAR_COUNT ARRAY_SIZE(vars)
@@ -112,6 +116,42 @@ TEST_CASE(prefers_the_environment_to_defaults)
 	assert_false(f->config.strict);
 	assert_int_equal(f->config.log_level, LOG_WARNING);
 	assert_string_equal(f->config.note, "exactly15bytes!");
+}
+
+TEST_CASE(a_limit_is_a_number_or_the_word_unlimited)
+{
+	static const char *const wrong[] = { "0", "-1", "101", "9223372036854775807" };
+	struct fixture *f = *state;
+	assert_valid(f);
+	assert_int_equal(f->config.rate, 60);
+	setenv("TEST_RATE", "unlimited", 1);
+	assert_valid(f);
+	assert_true(f->config.rate == ENV_UNLIMITED && f->config.rate > 1000000000);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		char problem[128];
+		snprintf(problem, sizeof(problem),
+		         "TEST_RATE: %s is not between 1 and 100; write unlimited for no limit\n",
+		         wrong[i]);
+		setenv("TEST_RATE", wrong[i], 1);
+		assert_invalid(f, 1, problem);
+	}
+	setenv("TEST_RATE", "Unlimited", 1);
+	assert_invalid(f, 1, "TEST_RATE: \"Unlimited\" is neither a whole number nor unlimited\n");
+	setenv("TEST_PORT", "unlimited", 1);
+	unsetenv("TEST_RATE");
+	assert_invalid(f, 1, "TEST_PORT: \"unlimited\" is not a whole number\n");
+}
+
+TEST_CASE(a_switch_is_on_or_off)
+{
+	struct fixture *f = *state;
+	assert_valid(f);
+	assert_true(f->config.open);
+	setenv("TEST_OPEN", "off", 1);
+	assert_valid(f);
+	assert_false(f->config.open);
+	setenv("TEST_OPEN", "false", 1);
+	assert_invalid(f, 1, "TEST_OPEN: \"false\" is neither on nor off\n");
 }
 
 TEST_CASE(counts_an_empty_variable_as_not_set)

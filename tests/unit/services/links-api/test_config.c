@@ -49,6 +49,30 @@ TEST_CASE(requires_only_stores_brokers_base_url_and_secret)
 	strbuf_clear(&problems);
 }
 
+TEST_CASE(zero_is_none_where_that_can_be_meant_and_refused_elsewhere)
+{
+	static const char *const rates[] = {
+		"REQUESTS_PER_MINUTE",        "BULK_LINKS_PER_MINUTE",
+		"IDEMPOTENCY_BYTES_PER_DAY",  "ACCOUNTS_PER_HOUR",
+		"ANONYMOUS_LINKS_PER_HOUR",   "LOGIN_FAILURES",
+		"LOGIN_FAILURES_PER_ACCOUNT", "LOGIN_FAILURES_PER_NETWORK",
+		"HTTP_CONNECTIONS_PER_IP",
+	};
+	struct strbuf problems;
+	strbuf_init(&problems, 65536);
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		assert_refuses(rates[i], "0");
+	set_required();
+	setenv("LINKS_PER_DAY", "0", 1);
+	setenv("LIVE_STREAMS", "0", 1);
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		setenv(rates[i], "unlimited", 1);
+	assert_int_equal(program_read(&config_program, &config, &problems), 0);
+	assert_int_equal(config.links_per_day, 0);
+	assert_true(config.accounts_per_hour == ENV_UNLIMITED);
+	strbuf_clear(&problems);
+}
+
 TEST_CASE(refuses_a_secret_under_32_bytes_without_printing_it)
 {
 	struct strbuf problems;

@@ -42,6 +42,12 @@ static struct config make_config(void)
 		.password_queue = 1,
 		.hosts_check_ms = 1000,
 		.links_per_day = 100,
+		.requests_per_minute = ENV_UNLIMITED,
+		.bulk_links_per_minute = ENV_UNLIMITED,
+		.idempotency_bytes_per_day = ENV_UNLIMITED,
+		.accounts_per_hour = ENV_UNLIMITED,
+		.login_failures_per_account = ENV_UNLIMITED,
+		.login_failures_per_network = ENV_UNLIMITED,
 		.anonymous_links_per_hour = 20,
 		.login_failures = 10,
 	};

@@ -92,9 +92,9 @@ TEST_CASE(counts_a_48_of_ipv6_four_times_as_generously)
 	unknown_slug_limiter_client_free(limiter);
 }
 
-TEST_CASE(does_not_limit_at_zero_or_unknown_addresses)
+TEST_CASE(does_not_limit_without_a_limit_or_unknown_addresses)
 {
-	struct client_limiter *off = limiter_of(state, 0);
+	struct client_limiter *off = limiter_of(state, ENV_UNLIMITED);
 	count(off, "203.0.113.7", 1000);
 	assert_int_equal(wait_s(off, "203.0.113.7"), 0);
 	unknown_slug_limiter_client_free(off);

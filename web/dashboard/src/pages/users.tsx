@@ -7,7 +7,7 @@ import { notify } from "../app/toasts";
 import { CopyButton } from "../components/copy_button";
 import { Confirm, Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
-import { FilterField, SubmitButton, TextField } from "../components/field";
+import { FilterField, SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
 import { Menu, type MenuItem } from "../components/menu";
 import { useAction } from "../components/use_action";
@@ -21,12 +21,14 @@ const PAGE_SIZE = 50;
 const nameOf = (user: Account) => user.email ?? user.name;
 
 function QuotaDialog({ user, onClose, onSaved }: { user: Account; onClose: () => void; onSaved: () => void }) {
-  const [limit, setLimit] = useState(user.links_per_day === null ? "" : String(user.links_per_day));
+  const own = user.links_per_day;
+  const [kind, setKind] = useState(own === null ? "default" : own === "unlimited" ? own : "number");
+  const [limit, setLimit] = useState(typeof own === "number" ? String(own) : "");
   const { error, isBusy, run } = useAction();
   const submit = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      const links_per_day = limit === "" ? null : Number(limit);
+      const links_per_day = kind === "default" ? null : kind === "unlimited" ? kind : Number(limit);
       await unwrap(api.PATCH("/api/admin/users/{id}", { params: { path: { id: user.id } }, body: { links_per_day } }));
       onSaved();
     });
@@ -35,7 +37,8 @@ function QuotaDialog({ user, onClose, onSaved }: { user: Account; onClose: () =>
     <Dialog title={t("quota.title", { name: nameOf(user) })} onClose={onClose}>
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
-        <TextField label={t("quota")} hint={t("quota.hint")} type="number" min={0} max={1_000_000_000} autofocus value={limit} error={error?.fields.links_per_day} onInput={setLimit} />
+        <SelectField label={t("quota")} value={kind} options={[["default", t("default")], ["unlimited", t("unlimited")], ["number", t("quota.number")]]} onChange={setKind} />
+        {kind === "number" && <TextField label={t("quota.number")} hint={t("quota.hint")} type="number" required min={0} max={1_000_000_000} autofocus value={limit} error={error?.fields.links_per_day} onInput={setLimit} />}
         <footer class="dialog-foot">
           <SubmitButton isBusy={isBusy}>{t("save")}</SubmitButton>
         </footer>
@@ -71,7 +74,7 @@ function UserRow({ user, items }: { user: Account; items: MenuItem[] }) {
       <td>
         {user.role === "admin" && <span class="badge badge-admin">{t("role.admin")}</span>} {user.blocked && <span class="badge badge-disabled">{t("blocked")}</span>}
       </td>
-      <td class="number wide-only">{user.links_per_day === null ? t("default") : user.links_per_day === 0 ? t("unlimited") : formatCount(user.links_per_day)}</td>
+      <td class="number wide-only">{user.links_per_day === null ? t("default") : user.links_per_day === "unlimited" ? t("unlimited") : formatCount(user.links_per_day)}</td>
       <td class="wide-only muted nowrap">{formatDate(user.created_at)}</td>
       <td class="cell-actions">{user.email !== null && user.id !== currentUser()?.id && <Menu label={t("actions.of", { url: nameOf(user) })} items={items} />}</td>
     </tr>
