@@ -4,7 +4,7 @@ CREATE TABLE users (
     id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     email            text CHECK (length(email) BETWEEN 3 AND 254),
     name             text NOT NULL DEFAULT '' CHECK (length(name) <= 100),
-    password_hash    text,
+    password_hash    text, -- NULL = has none yet, and logs in by no password
     role             text NOT NULL DEFAULT 'user' CHECK (role IN ('user', 'admin')),
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -20,7 +20,7 @@ CREATE TABLE users (
     -- The row of a deleted user stays, because other rows refer to it, but without personal data.
     deleted_at       timestamptz,
     CONSTRAINT users_deleted_has_no_identity CHECK (
-        CASE WHEN deleted_at IS NULL THEN email IS NOT NULL AND password_hash IS NOT NULL
+        CASE WHEN deleted_at IS NULL THEN email IS NOT NULL
              ELSE email IS NULL AND password_hash IS NULL AND name = '' END)
 );
 -- One account per e-mail address, whatever its case.

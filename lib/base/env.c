@@ -283,11 +283,16 @@ size_t env_check_reject(const char *name, const char *part, size_t part_len, con
 	return 1;
 }
 
+size_t env_next_entry(const char **list)
+{
+	*list += strspn(*list, SEPARATORS);
+	return strcspn(*list, SEPARATORS);
+}
+
 size_t env_check_entries(const char *list, bool (*is_valid)(const char *entry), const char *name,
                          const char *reason, struct strbuf *problems)
 {
-	for (list += strspn(list, SEPARATORS); *list; list += strspn(list, SEPARATORS)) {
-		size_t len = strcspn(list, SEPARATORS);
+	for (size_t len; (len = env_next_entry(&list)) > 0; list += len) {
 		char entry[ENTRY_SIZE];
 		if (len >= sizeof(entry))
 			return env_check_reject(name, list, len, "is too long", problems);
@@ -295,7 +300,6 @@ size_t env_check_entries(const char *list, bool (*is_valid)(const char *entry), 
 		entry[len] = '\0';
 		if (!is_valid(entry))
 			return env_check_reject(name, list, len, reason, problems);
-		list += len;
 	}
 	return 0;
 }
@@ -405,11 +409,10 @@ size_t env_check_one_of(const char *value, const char *choices, bool any_case, c
 {
 	char reason[ENTRY_SIZE];
 	size_t len = strlen(value);
-	for (const char *at = choices; *at; at += strspn(at, SEPARATORS)) {
-		size_t choice_len = strcspn(at, SEPARATORS);
+	const char *at = choices;
+	for (size_t choice_len; (choice_len = env_next_entry(&at)) > 0; at += choice_len) {
 		if (len == choice_len && (any_case ? strncasecmp : strncmp)(value, at, len) == 0)
 			return 0;
-		at += choice_len;
 	}
 	snprintf(reason, sizeof(reason), "is not one of %s", choices);
 	return env_check_reject(name, value, len, reason, problems);

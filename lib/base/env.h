@@ -136,7 +136,15 @@ size_t env_check_reject(const char *name, const char *part, size_t part_len, con
                         struct strbuf *problems);
 
 /*
- * Calls is_valid with each entry of a list that is separated by commas or white space. Reports the
+ * Moves *list to its next entry; lists are separated by commas or white space. Returns the length of
+ * the entry, 0 at the end.
+ *
+ *     for (size_t len; (len = env_next_entry(&list)) > 0; list += len)
+ */
+size_t env_next_entry(const char **list);
+
+/*
+ * Calls is_valid with each entry of such a list. Reports the
  * first entry that is not valid: `NAME: "entry" reason`.
  */
 size_t env_check_entries(const char *list, bool (*is_valid)(const char *entry), const char *name,

@@ -79,6 +79,17 @@ static int configure(const struct program *program, void *config)
 	return wrong > 0 ? PROGRAM_EXIT_USAGE : PROGRAM_RUN;
 }
 
+static void warn(const struct program *program, const void *config)
+{
+	struct strbuf warnings;
+	strbuf_init(&warnings, PROBLEMS_MAX);
+	if (program->warn)
+		program->warn(config, &warnings);
+	if (warnings.len > 0)
+		fprintf(stderr, "%s: warning:\n%s", program->name, warnings.data);
+	strbuf_clear(&warnings);
+}
+
 static int reject_arguments(const struct program *program)
 {
 	fprintf(stderr, "%s: unknown arguments; see %s --help\n", program->name, program->name);
@@ -104,6 +115,7 @@ int program_start(const struct program *program, int argc, char **argv, void *co
 	int status = configure(program, config);
 	if (status != PROGRAM_RUN)
 		return status;
+	warn(program, config);
 	printf("%s: the configuration is valid\n", program->name);
 	return 0;
 }

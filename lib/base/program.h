@@ -28,6 +28,11 @@ struct program {
 	 * variable and returns their number. May be NULL.
 	 */
 	size_t (*check)(const void *config, struct strbuf *problems);
+	/*
+	 * What is valid, but perhaps not meant: appends one line "NAME: …" each, which --check-config
+	 * prints on stderr. May be NULL.
+	 */
+	void (*warn)(const void *config, struct strbuf *warnings);
 };
 
 /*

@@ -46,6 +46,17 @@ static const struct env_var vars[] = {
 		"HEALTH_URLS", struct config, health_urls, "",
 		"ops ports of all processes, for GET /api/admin/health: redirector=http://redirector-ops:9090, …; "
 		"each address of a name is asked; empty = none"),
+	ENV_GROUP("Who may come in"),
+	ENV_TEXT(
+		"REGISTRATION", struct config, registration, "open",
+		"who may make an account: open = anybody, invite = those with an invitation, closed = nobody"),
+	ENV_TEXT(
+		"REGISTRATION_DOMAINS", struct config, registration_domains, "",
+		"mail domains of new accounts: example.com, .example.com (with its subdomains); empty = any"),
+	ENV_SWITCH("ANONYMOUS_LINKS", struct config, anonymous_links, "on",
+	           "off: links are created by those who have logged in only"),
+	ENV_SWITCH("PUBLIC_STATS", struct config, public_stats, "on",
+	           "off: GET /api/stats does not tell anybody how many links and visits there are"),
 	ENV_GROUP("Accounts"),
 	ENV_SECRET(
 		"JWT_SECRET", struct config, jwt_secret, NULL, ACCESS_TOKEN_SECRET_BYTES_MIN,
@@ -167,6 +178,16 @@ static size_t check_slug_case(const struct config *config, struct strbuf *proble
 	                  "must be folded or exact", problems);
 }
 
+static size_t check_registration(const struct config *config, struct strbuf *problems)
+{
+	size_t wrong = env_check_one_of(config->registration, "open, invite, closed", false,
+	                                "REGISTRATION", problems);
+	wrong += env_check_entries(config->registration_domains, is_host, "REGISTRATION_DOMAINS",
+	                           "is not a mail domain: write example.com or .example.com",
+	                           problems);
+	return wrong;
+}
+
 static size_t check_lists(const struct config *config, struct strbuf *problems)
 {
 	size_t wrong = 0;
@@ -215,6 +236,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += redis_url_check(config->redis_url, problems);
 	wrong += kafka_config_check(&config->kafka, problems);
 	wrong += access_token_check_secrets(config->jwt_secret, problems);
+	wrong += check_registration(config, problems);
 	wrong += check_lists(config, problems);
 	wrong += check_slug_case(config, problems);
 	wrong += env_check_one_of(config->workspace_creation, "everyone, admins", false,
@@ -229,12 +251,57 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	return wrong;
 }
 
+/* At an address of the internet, with https: more than a first look. */
+static bool is_public(const char *url)
+{
+	static const char private_networks[] =
+		"10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, "
+		"192.168.0.0/16, ::1, fc00::/7, fe80::/10";
+	static const char *const private_names[] = { "localhost", "local", "internal", "lan",
+		                                     "test" };
+	struct public_base base;
+	struct client_ip_ranges ranges;
+	struct client_ip address;
+	const char *reason;
+	if (strncmp(url, "https:", 6) != 0 || public_base_init(&base, url, &reason) != OK)
+		return false;
+	const char *host = base.host.text;
+	if (base.host.is_address)
+		return client_ip_ranges_parse(private_networks, &ranges) == OK &&
+		       client_ip_parse(host, strlen(host), &address) == OK &&
+		       !client_ip_ranges_contain(&ranges, &address);
+	const char *dot = strrchr(host, '.');
+	for (size_t i = 0; dot && i < ARRAY_SIZE(private_names); i++) {
+		if (strcmp(dot + 1, private_names[i]) == 0)
+			return false;
+	}
+	return dot != NULL;
+}
+
+static void warn(const void *of_program, struct strbuf *warnings)
+{
+	const struct config *config = of_program;
+	if (!is_public(config->public_base_url))
+		return;
+	if (strcmp(config->registration, "open") == 0)
+		strbuf_add_format(
+			warnings,
+			"REGISTRATION: anybody%s can make an account at this public server; "
+			"invite or closed keeps strangers out\n",
+			config->registration_domains[0] ? " with an address of these domains" : "");
+	if (config->anonymous_links)
+		strbuf_add_text(warnings,
+		                "ANONYMOUS_LINKS: anybody can create links at this public "
+		                "server; off keeps strangers out\n");
+}
+
 const struct program config_program = {
 	.name = "links-api",
 	.summary = "REST API for accounts, links and their statistics",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
 	.config_size = sizeof(struct config),
-	.options = "--make-admin EMAIL | --republish-links | --fold-slugs",
+	.options = "--create-admin EMAIL [DASHBOARD_URL] | --republish-links | --fold-slugs",
 	.check = check,
+	.warn = warn,
 };

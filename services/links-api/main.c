@@ -9,6 +9,7 @@
 #include "lib/base/shutdown.h"
 #include "lib/http/http_server.h"
 #include "lib/http/ops_server.h"
+#include "services/links-api/accounts/registration.h"
 #include "services/links-api/commands/commands.h"
 #include "services/links-api/http/api.h"
 #include "services/links-api/live/live_feed.h"
@@ -182,6 +183,7 @@ int main(int argc, char **argv)
 		log_info(log, "started", LOG_TEXT("version", WAYMARK_VERSION),
 		         LOG_INT("http_port", http_server_port(service.http)),
 		         LOG_INT("ops_port", ops_server_port(service.ops)));
+		registration_announce_way_in(service.api, shutdown);
 		shutdown_wait(shutdown);
 		log_info(log, "stopping");
 	}

@@ -35,6 +35,7 @@
 #define HEAVY HTTP_ROUTER_HEAVY
 /* clang-format off */
 static const struct http_route table[] = {
+	{ HTTP_GET,    "/api/instance",            instance_handlers_get,   PERMISSION_NONE,         MEMORY, false },
 	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/session",        auth_handlers_start_session, PERMISSION_NONE,     BLOCKS, false },

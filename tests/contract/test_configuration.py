@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -17,7 +18,7 @@ BASE = {"PUBLIC_BASE_URL": "https://wm.example"}
 SASL = {"KAFKA_SECURITY_PROTOCOL": "sasl_ssl", "KAFKA_SASL_MECHANISM": "PLAIN", "KAFKA_SASL_USERNAME": "a", "KAFKA_SASL_PASSWORD": "sesame"}
 VALID = {
     "redirector": PG | REDIS | KAFKA | BASE,
-    "links-api": PG | REDIS | KAFKA | BASE | {"JWT_SECRET": SECRET},
+    "links-api": PG | REDIS | KAFKA | BASE | {"JWT_SECRET": SECRET, "REGISTRATION": "invite", "ANONYMOUS_LINKS": "off"},
     "analytics-consumer": PG | KAFKA,
     "janitor": PG,
 }
@@ -131,6 +132,14 @@ OF_LINKS_API = [
     ({"OWN_HOSTS": "wm.example, https://wm.example"}, "OWN_HOSTS", '"https://wm.example"'),
     ({"CORS_ORIGINS": "https://app.example, app.example"}, "CORS_ORIGINS", '"app.example"'),
     ({"CORS_ORIGINS": "https://app.example/"}, "CORS_ORIGINS", '"https://app.example/"'),
+    ({"REGISTRATION": "Open"}, "REGISTRATION", '"Open" is not one of open, invite, closed'),
+    ({"REGISTRATION": "unlimited"}, "REGISTRATION", '"unlimited"'),
+    ({"REGISTRATION_DOMAINS": "example.com, ann@example.com"}, "REGISTRATION_DOMAINS", '"ann@example.com" is not a mail domain'),
+    ({"REGISTRATION_DOMAINS": "*.example.com"}, "REGISTRATION_DOMAINS", '"*.example.com"'),
+    ({"REGISTRATION_DOMAINS": "https://example.com"}, "REGISTRATION_DOMAINS", '"https://example.com"'),
+    ({"ANONYMOUS_LINKS": "false"}, "ANONYMOUS_LINKS", '"false" is neither on nor off'),
+    ({"PUBLIC_STATS": "0"}, "PUBLIC_STATS", '"0" is neither on nor off'),
+    ({"ANONYMOUS_LINKS_PER_HOUR": "0"}, "ANONYMOUS_LINKS_PER_HOUR", "write unlimited for no limit"),
     ({"PASSWORD_HASH_COST": "99"}, "PASSWORD_HASH_COST", "99"),
 ]
 OF_CONSUMER = [
@@ -206,6 +215,29 @@ def test_a_valid_environment_is_accepted_and_nothing_is_created(program, tmp_pat
 def test_each_right_form_is_accepted(program, changes, tmp_path):
     done = run(program, changes, tmp_path, "--check-config")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+OPEN = {"REGISTRATION": "", "ANONYMOUS_LINKS": ""}
+
+
+@pytest.mark.parametrize(
+    ("changes", "warned"),
+    [
+        (OPEN, ["REGISTRATION", "ANONYMOUS_LINKS"]),
+        (OPEN | {"REGISTRATION": "closed"}, ["ANONYMOUS_LINKS"]),
+        (OPEN | {"ANONYMOUS_LINKS": "off", "REGISTRATION_DOMAINS": "example.com"}, ["REGISTRATION"]),
+        (OPEN | {"PUBLIC_BASE_URL": "https://203.0.113.7"}, ["REGISTRATION", "ANONYMOUS_LINKS"]),
+        (OPEN | {"PUBLIC_BASE_URL": "https://[2001:4860::1]:8443"}, ["REGISTRATION", "ANONYMOUS_LINKS"]),
+        *[(OPEN | {"PUBLIC_BASE_URL": url}, []) for url in (
+            "http://wm.example", "https://localhost:8443", "https://wm.localhost", "https://nas.local", "https://wm.corp.internal", "https://go",
+            "https://10.1.2.3", "https://172.20.0.1", "https://192.168.1.2", "https://127.0.0.1", "https://[::1]", "https://[fd00::1]",
+        )],
+    ],
+)  # fmt: skip
+def test_an_open_instance_with_a_public_address_is_valid_with_a_warning(changes, warned, tmp_path):
+    done = run("links-api", changes, tmp_path, "--check-config")
+    assert (done.returncode, re.findall(r"^([A-Z_]+): anybody", done.stderr, re.M)) == (0, warned), done.stderr
+    assert bool(done.stderr) == bool(warned) and "is valid" in done.stdout
 
 
 @pytest.mark.parametrize("program", [program for program, table in TABLES.items() if OF_KAFKA[0] in table])

@@ -94,7 +94,7 @@ def parse(arguments):
     ):
         command(name, help_text).add_argument("name", metavar="NAME")
     command("logs", "print the log of one process (consumer-1, kafka) or of all of one service").add_argument("name", metavar="NAME")
-    command("admin", "make an account an administrator").add_argument("email", metavar="EMAIL")
+    command("admin", "make an account an administrator, or a new one, and print a link that sets its password").add_argument("email", metavar="EMAIL")
     commands.choices["start"].add_argument("--build", metavar="DIR", help="use this build folder from now on")
     add_set(commands.choices["start"], "set an environment variable of this service from now on")
     commands.choices["kill"].add_argument("--signal", type=signal_number, default=signal.SIGTERM, help="name or number (default TERM)")

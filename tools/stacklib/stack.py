@@ -129,13 +129,14 @@ class Stack:
             await member.wait_for_exit(TIMEOUT_S)
 
     async def make_admin(self, email):
-        """Makes an account an administrator. Returns what links-api prints."""
+        """Makes an account an administrator, or a new one. Returns what links-api prints."""
         if not self.links_apis:
             raise StackError("this stack has no links-api")
         process = await asyncio.create_subprocess_exec(
             *self.links_apis[0].command(),
-            "--make-admin",
+            "--create-admin",
             email,
+            self.links_apis[0].url,
             env=self.links_apis[0].environment(),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -1,6 +1,7 @@
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/password_job.h"
+#include "services/links-api/accounts/registration.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
@@ -75,7 +76,14 @@ static void register_job(void *state)
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	struct attempt *a = authentication_has_https(ctx) ? attempt_new(ctx, true) : NULL;
+	struct request *r = ctx;
+	if (!registration_is_possible(r) || !authentication_has_https(r))
+		return HTTP_COMPLETE;
+	struct attempt *a = attempt_new(r, true);
+	if (a && !registration_admits(r, &a->credentials)) {
+		password_job_free(a);
+		return HTTP_COMPLETE;
+	}
 	return a ? password_job_submit(a, PASSWORD_DOOR_REGISTER, 0, NULL, register_job)
 	         : HTTP_COMPLETE;
 }

@@ -17,11 +17,10 @@ struct credentials {
 };
 
 /*
- * ERR_INVALID: wrong lists every invalid field. email: printable ASCII with exactly one "@" and
- * text on both sides. password: at least PASSWORD_CHARS_MIN characters and at most
- * PASSWORD_BYTES_MAX bytes; JSON strings never contain a NUL here. name: allowed only if has_name,
- * at most USER_NAME_CHARS_MAX characters. Without has_name, at login, a short password is not
- * invalid but wrong, and only an empty one is invalid.
+ * ERR_INVALID: wrong lists every invalid field. email: see mail_address.h. password: at least
+ * PASSWORD_CHARS_MIN characters and at most PASSWORD_BYTES_MAX bytes; JSON strings never contain a
+ * NUL here. name: allowed only if has_name, at most USER_NAME_CHARS_MAX characters. Without
+ * has_name, at login, a short password is not invalid but wrong, and only an empty one is invalid.
  */
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
                           struct http_problem_fields *wrong) MUST_CHECK;

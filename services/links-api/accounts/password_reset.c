@@ -7,8 +7,6 @@
 #include "services/links-api/identity/secret.h"
 #include "services/links-api/identity/user_store.h"
 
-#define LIFETIME_S (INT64_C(24) * 60 * 60)
-
 struct creation {
 	const struct request *request;
 	int64_t id;
@@ -24,7 +22,7 @@ static enum err create_on(void *ctx, struct pg_conn *conn)
 	enum err err = user_store_lock_admin(conn, c->request->user_id, c->id);
 	c->caller_was_demoted = err == ERR_NOT_FOUND;
 	if (err == OK)
-		err = user_store_set_reset(conn, c->id, c->token.hash, LIFETIME_S,
+		err = user_store_set_reset(conn, c->id, c->token.hash, USER_STORE_RESET_S,
 		                           &c->expires_at_us);
 	return err == OK ? audit_store_record(c->request, conn, "user.password_reset_create",
 	                                      AUDIT_STORE_USER, c->id, NULL)

@@ -8,11 +8,14 @@
 
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
+#include "lib/base/mail_address.h"
 #include "lib/base/program.h"
+#include "lib/base/timestamp.h"
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/secret.h"
 #include "services/links-api/identity/user_store.h"
 
 #define CONNECT_TIMEOUT_MS 5000
@@ -66,13 +69,26 @@ static int run(enum err (*work)(void *ctx, struct pg_conn *conn), void *ctx)
 	return err == OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* --- make-admin --- */
+/* --- create-admin --- */
 
-static enum err audit(struct pg_conn *conn, int64_t id)
+struct promotion {
+	const char *email;
+	/* The origin of the dashboard: "https://api.sho.rt"; "" = not given. */
+	char dashboard[1024];
+	bool is_new;
+	/* After the promotion. */
+	struct user user;
+	/* Sets the password, once. */
+	struct secret token;
+	int64_t expires_at_us;
+};
+
+static enum err audit(struct pg_conn *conn, int64_t id, const char *action, bool has_role)
 {
 	struct json *details = json_new_object();
-	json_set_text(details, "role", user_store_role_name(USER_ROLE_ADMIN));
-	const struct audit_entry entry = { .action = "user.update",
+	if (has_role)
+		json_set_text(details, "role", user_store_role_name(USER_ROLE_ADMIN));
+	const struct audit_entry entry = { .action = action,
 		                           .subject_type = AUDIT_STORE_USER,
 		                           .subject_id = id,
 		                           .details = details };
@@ -81,32 +97,61 @@ static enum err audit(struct pg_conn *conn, int64_t id)
 	return err;
 }
 
-struct promotion {
-	const char *email;
-	/* After the promotion. */
-	struct user user;
-};
-
 static enum err promote(void *ctx, struct pg_conn *conn)
 {
-	struct promotion *promotion = ctx;
-	enum err err = user_store_make_admin(conn, promotion->email, &promotion->user);
-	return err == OK ? audit(conn, promotion->user.id) : err;
+	struct promotion *p = ctx;
+	char hash[PASSWORD_HASH_SIZE];
+	enum err err = user_store_find(conn, p->email, &p->user, hash);
+	p->is_new = err == ERR_NOT_FOUND;
+	if (err == OK || p->is_new)
+		err = user_store_make_admin(conn, p->email, &p->user);
+	if (err == OK)
+		err = user_store_set_reset(conn, p->user.id, p->token.hash, USER_STORE_RESET_S,
+		                           &p->expires_at_us);
+	if (err == OK)
+		err = audit(conn, p->user.id, p->is_new ? "user.create" : "user.update", true);
+	return err == OK ? audit(conn, p->user.id, "user.password_reset_create", false) : err;
 }
 
-static enum err make_admin(void *ctx, struct pg_conn *conn)
+static enum err create_admin(void *ctx, struct pg_conn *conn)
 {
-	struct promotion *promotion = ctx;
-	enum err err = pg_pool_transact_on(conn, promote, promotion);
-	if (err == OK)
-		printf("links-api: account %" PRId64 " is now an administrator\n",
-		       promotion->user.id);
-	else if (err == ERR_NOT_FOUND)
-		fprintf(stderr,
-		        "links-api: no account has this e-mail address; register it first\n");
-	else
-		fprintf(stderr, "links-api: could not update the account (%s)\n", err_name(err));
-	return err;
+	struct promotion *p = ctx;
+	char expires_at[TIMESTAMP_TEXT_SIZE];
+	secret_generate(SECRET_RESET, &p->token);
+	enum err err = pg_pool_transact_on(conn, promote, p);
+	if (err != OK) {
+		fprintf(stderr, "links-api: could not change the account (%s)\n", err_name(err));
+		return err;
+	}
+	timestamp_format_ms(p->expires_at_us, expires_at);
+	printf("links-api: %s account %" PRId64 " of %s is an administrator\n",
+	       p->is_new ? "the new" : "the existing", p->user.id, p->user.email);
+	printf("links-api: open this once, until %s, to set the password%s:\n%s/app/reset#%s\n",
+	       expires_at, p->dashboard[0] ? "" : ", at the address of the dashboard", p->dashboard,
+	       p->token.text);
+	return OK;
+}
+
+/* The arguments behind the option; dashboard may be NULL. */
+static int run_create_admin(const char *email, const char *dashboard)
+{
+	struct promotion p = { .email = email };
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	size_t wrong = env_expect(mail_address_is_valid(email), "--create-admin",
+	                          "the first argument must be an e-mail address", &problems);
+	if (dashboard)
+		wrong += env_check_http_url(dashboard, "--create-admin", &problems);
+	if (wrong > 0) {
+		fprintf(stderr, "links-api: %s", problems.data);
+	} else if (dashboard) {
+		size_t scheme_len = (size_t)(strstr(dashboard, "://") - dashboard) + 3;
+		size_t host_len = strcspn(dashboard + scheme_len, "/?#");
+		snprintf(p.dashboard, sizeof(p.dashboard), "%.*s", (int)(scheme_len + host_len),
+		         dashboard);
+	}
+	strbuf_clear(&problems);
+	return wrong > 0 ? PROGRAM_EXIT_USAGE : run(create_admin, &p);
 }
 
 /* --- republish-links --- */
@@ -338,10 +383,8 @@ static enum err fold(void *ctx, struct pg_conn *conn)
 
 int commands_run(int argc, char **argv)
 {
-	if (argc == 3 && strcmp(argv[1], "--make-admin") == 0) {
-		struct promotion promotion = { .email = argv[2] };
-		return run(make_admin, &promotion);
-	}
+	if ((argc == 3 || argc == 4) && strcmp(argv[1], "--create-admin") == 0)
+		return run_create_admin(argv[2], argv[3]);
 	if (argc == 2 && strcmp(argv[1], "--republish-links") == 0) {
 		struct republication r = { .report_at_us =
 			                           clock_steady_us(clock_system()) + REPORT_US };

@@ -3,7 +3,11 @@
  * other variable: who runs them has the database at hand, but not always the whole service. Not
  * thread-safe.
  *
- *   --make-admin EMAIL   makes an account the first administrator
+ *   --create-admin EMAIL [DASHBOARD_URL]
+ *                        makes the account with this address an administrator and prints a link that
+ *                        sets its password, once and within 24 hours; until then a password that it
+ *                        has stays valid. Makes the account if there is none, whatever REGISTRATION
+ *                        says, and unblocks it. DASHBOARD_URL completes the link
  *   --republish-links    publishes the current state of every link on waymark.links.v1 again, after
  *                        the topic was lost or the database was restored (docs/recovery.md). The
  *                        relay of a running links-api sends the events, at most

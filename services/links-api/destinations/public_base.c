@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/env.h"
 #include "lib/links/host_policy.h"
 #include "services/links-api/destinations/destination.h"
 
@@ -32,16 +33,13 @@ enum err public_base_init(struct public_base *base, const char *url, const char 
 
 enum err public_base_parse_aliases(const char *list, struct host_policy **out)
 {
-	static const char separators[] = ", \t\r\n";
 	struct host_policy *aliases = host_policy_new();
-	for (list += strspn(list, separators); *list; list += strspn(list, separators)) {
-		size_t len = strcspn(list, separators);
+	for (size_t len; (len = env_next_entry(&list)) > 0; list += len) {
 		enum err err = host_policy_add(aliases, HOST_POLICY_BLOCKLIST, list, len);
 		if (err != OK) {
 			host_policy_free(aliases);
 			return ERR_INVALID;
 		}
-		list += len;
 	}
 	*out = aliases;
 	return OK;

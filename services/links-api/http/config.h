@@ -55,6 +55,12 @@ struct config {
 	char client_ip_header[HTTP_SERVER_HEADER_NAME_SIZE];
 	/* Syntax: see cors_init. */
 	char cors_origins[4096];
+	/* "open", "invite" or "closed". */
+	char registration[32];
+	/* See registration.h. */
+	char registration_domains[4096];
+	bool anonymous_links;
+	bool public_stats;
 	/* "everyone" or "admins". */
 	char workspace_creation[16];
 	int64_t password_threads;

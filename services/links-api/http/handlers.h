@@ -16,7 +16,13 @@ struct user_change;
 
 /* --- accounts and logins --- */
 
-/* → 201 {user}, 400, 403 "https-required", 409 "email-taken" */
+/*
+ * What is allowed here, for pages that offer only that → 200 {registration, registration_domains,
+ * anonymous_links, public_stats, password_login, sign_in, mail, workspace_creation}
+ */
+enum http_progress instance_handlers_get(void *ctx, struct http_exchange *x);
+
+/* → 201 {user}, 400, 403 "registration-closed" or "https-required", 409 "email-taken" */
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x);
 
 /* → 200 {access_token, token_type, expires_in}, 400, 401 */
@@ -150,7 +156,7 @@ enum http_progress health_get(void *ctx, struct http_exchange *x);
 
 /* → 201 {link} with Location and ETag, 200 (reuse), 400, 409, 422 (Idempotency-Key), 429 */
 enum http_progress link_create_own(void *ctx, struct http_exchange *x);
-/* → 201 {link, claim_token} with Location and ETag, 400, 409, 422, 429 */
+/* → 201 {link, claim_token} with Location and ETag, 400, 403 "anonymous-links-off", 409, 422, 429 */
 enum http_progress link_create_public(void *ctx, struct http_exchange *x);
 
 /*
@@ -234,7 +240,7 @@ enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x);
 enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x);
 /* The most visited links */
 enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x);
-/* Totals of the platform; public */
+/* Totals of the platform; public, or 403 "public-stats-off" */
 enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x);
 
 /*

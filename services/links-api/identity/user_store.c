@@ -369,10 +369,20 @@ enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct u
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, email);
-	return query_one(conn,
-	                 "UPDATE users SET role = 'admin', updated_at = clock_timestamp() "
-	                 "WHERE lower(email) = lower($1) RETURNING " COLUMNS,
-	                 &params, out, NULL);
+	return query_one(
+		conn,
+		"INSERT INTO users (email, role) VALUES ($1, 'admin') ON CONFLICT (lower(email)) "
+		"DO UPDATE SET role = 'admin', blocked = false, updated_at = clock_timestamp() "
+		"RETURNING " COLUMNS,
+		&params, out, NULL);
+}
+
+enum err user_store_has_admin(struct pg_conn *conn, bool *has_admin)
+{
+	return query_bool(conn,
+	                  "SELECT EXISTS (SELECT FROM users WHERE " IS_ACTING_ADMIN
+	                  " AND deleted_at IS NULL)",
+	                  NULL, has_admin);
 }
 
 /* --- as JSON --- */

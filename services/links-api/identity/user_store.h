@@ -73,7 +73,7 @@ enum err user_store_create(struct pg_conn *conn, const char *email, const char *
 /* For all functions below, ERR_NOT_FOUND: no such account, or it is deleted. */
 enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out) MUST_CHECK;
 
-/* Finds the account at login. ERR_NOT_FOUND: no account has this address. */
+/* Finds the account at login. password_hash "": it has none. ERR_NOT_FOUND: no account has this address. */
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
                          char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
@@ -100,6 +100,9 @@ enum err user_store_set_settings(struct pg_conn *conn, const struct user *user) 
  * token, and a new password makes it invalid. token_hash is the SHA-256 of the token. ERR_NOT_FOUND
  * of find and use: the token is wrong, was used or has expired. ---
  */
+
+/* Of the tokens that links carry. */
+#define USER_STORE_RESET_S (INT64_C(24) * 60 * 60)
 
 /* Replaces the token of the account; it is valid for lifetime_s. */
 enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
@@ -178,7 +181,11 @@ enum err user_store_lock_admin(struct pg_conn *conn, int64_t admin_id, int64_t o
  */
 enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *another_remains) MUST_CHECK;
 
+/* The account with this address, or a new one without a password: an administrator, not blocked. */
 enum err user_store_make_admin(struct pg_conn *conn, const char *email,
                                struct user *out) MUST_CHECK;
+
+/* There is an administrator who is not blocked. */
+enum err user_store_has_admin(struct pg_conn *conn, bool *has_admin) MUST_CHECK;
 
 #endif

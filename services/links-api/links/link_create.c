@@ -287,5 +287,9 @@ enum http_progress link_create_own(void *ctx, struct http_exchange *x)
 enum http_progress link_create_public(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	return create(ctx, LINK_REQUEST_CREATE_PUBLIC);
+	struct request *r = ctx;
+	if (!r->api->config->anonymous_links)
+		return response_problem(r, 403, "anonymous-links-off",
+		                        "Links are created only by those who have logged in here.");
+	return create(r, LINK_REQUEST_CREATE_PUBLIC);
 }

@@ -472,6 +472,9 @@ enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x)
 	int64_t now_us = request_now_us(r);
 	struct platform platform = { 0 };
 	struct pg_conn *conn = NULL;
+	if (!r->api->config->public_stats)
+		return response_problem(r, 403, "public-stats-off",
+		                        "The totals of this server are not public.");
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err == OK)
 		err = load_platform(conn, &platform);

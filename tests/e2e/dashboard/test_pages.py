@@ -42,6 +42,25 @@ def test_what_is_left_of_the_day_and_a_deleted_name_are_said(env, page, window, 
     expect(page.get_by_role("dialog").locator(".field-error")).to_contain_text("belongs to a link that you deleted")
 
 
+def test_a_closed_instance_offers_nothing_to_strangers(window):
+    page = window.page
+    instance = {"registration": "invite", "registration_domains": [], "anonymous_links": False, "public_stats": False, "password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone"}  # fmt: skip
+    page.route("**/api/instance", lambda route: route.fulfill(json=instance))
+    for path, said in (("/start", "Log in to create links"), ("/login", "Welcome back"), ("/register", "You need an invitation")):
+        window.goto(path)
+        expect(page.get_by_text(said)).to_be_visible()
+        expect(page.get_by_role("link", name="Log in").first).to_be_visible()
+        expect(page.get_by_role("link", name="Create account")).to_have_count(0)
+        expect(page.get_by_role("textbox")).to_have_count(2 if path == "/login" else 0)
+        assert window.violations() == []
+    instance |= {"registration": "open", "registration_domains": ["example.com", ".corp.example"], "anonymous_links": True}
+    window.goto("/register")
+    expect(page.get_by_text("With one of these mail domains: example.com, .corp.example")).to_be_visible()
+    window.goto("/start")
+    expect(page.get_by_role("link", name="Create account")).to_be_visible()
+    expect(page.get_by_role("textbox")).to_have_count(1)
+
+
 def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, page, window, user, anonymous):
     make_admin(env, user.email)
     anonymous.register_and_login(unique_email())

@@ -1,7 +1,7 @@
-"""journey.py API REDIRECTOR: registers, creates a link, follows it as a person, and waits until the visit is counted."""
+"""journey.py API REDIRECTOR EMAIL LINK: sets the password of the first administrator by the link that --create-admin printed,
+creates a link, follows it as a person, and waits until the visit is counted. Nobody else comes in."""
 
 import json
-import secrets
 import sys
 import time
 import urllib.error
@@ -51,9 +51,12 @@ def wait_for_visits(visits, url, token):
     return counted
 
 
-def main(api, redirector):
-    account = {"email": f"{secrets.token_hex(4)}@example.com", "password": "correct horse battery"}
-    until(lambda answer: answer[0] == 201, lambda: call(f"{api}/api/auth/register", account))
+def main(api, redirector, email, way_in):
+    account = {"email": email, "password": "correct horse battery"}
+    reset = {"token": way_in.partition("#")[2], "new_password": account["password"]}
+    until(lambda answer: answer[0] == 204, lambda: call(f"{api}/api/auth/password-reset", reset))
+    stranger = {"email": "stranger@example.com", "password": account["password"]}
+    assert [call(f"{api}{path}", body)[0] for path, body in (("/api/auth/register", stranger), ("/api/links/public", {"original_url": TARGET}))] == [403, 403]
     token = json.loads(call(f"{api}/api/auth/login", account)[2])["access_token"]
     status, _, body = call(f"{api}/api/links", {"original_url": TARGET}, token)
     assert status == 201, (status, body)

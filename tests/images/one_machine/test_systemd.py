@@ -119,8 +119,9 @@ def test_the_unit_is_active(machine, service):
 
 def test_a_link_is_created_followed_and_counted(machine):
     pid = podman("inspect", "--format", "{{.State.Pid}}", machine.name)
+    printed = machine.run(block("PG_URL_FILE=/etc/waymark/secrets/links-api/pg-url")).split()
     done = subprocess.run(
-        ["nsenter", f"--net=/proc/{pid}/ns/net", "/usr/bin/python3", HERE / "journey.py", "http://127.0.0.1:8081", "http://127.0.0.1:8080"],
+        ["nsenter", f"--net=/proc/{pid}/ns/net", "/usr/bin/python3", HERE / "journey.py", "http://127.0.0.1:8081", "http://127.0.0.1:8080", "you@example.com", printed[-1]],
         capture_output=True,
         text=True,
         check=False,

@@ -4,13 +4,12 @@ import concurrent.futures
 import contextlib
 import datetime
 import hashlib
-import subprocess
 
 import psycopg2
 import pytest
 from clients import Api, unique_email
 from users import User, insert_api_key, make_token
-from service import BUILD, SECRET, is_active
+from service import SECRET, is_active
 from waiting import wait_until
 
 PASSWORD = "correct horse battery"
@@ -409,26 +408,6 @@ def test_the_first_of_several_secrets_signs_and_all_verify(start, database, expe
     only_new = start(JWT_SECRET=new)
     registered.base = only_new.url
     assert registered.call("GET", "/api/auth/me").status == 200
-
-
-def test_the_operator_promotes_an_admin(service, database, expect):
-    user = User(service, database)
-    assert expect(user.call("GET", "/api/admin/users"), 403)["type"] == "/problems/forbidden"
-    environment = {"PG_URL": database.url("waymark_links_api")}
-
-    def make(email, environment=environment):
-        return subprocess.run([BUILD / "bin/links-api", "--make-admin", email], env=environment, capture_output=True, text=True)  # fmt: skip
-
-    assert make(unique_email()).returncode == 1
-    done = make(user.email.upper())
-    assert done.returncode == 0 and f"account {user.id} is now an administrator" in done.stdout, done
-    assert user.call("GET", "/api/admin/users").status == 200, "with the same token as before"
-    assert database.value(
-        "SELECT count(*) FROM audit_log WHERE action = 'user.update' AND subject_id = %s AND actor_id IS NULL", user.id
-    ) == 1  # fmt: skip
-    assert make("nobody").returncode == 1
-    refused = make(user.email, {})
-    assert refused.returncode == 64 and refused.stderr.splitlines()[1:] == ["PG_URL: is required"], refused
 
 
 def test_admins_find_accounts(admin, service, database, expect):

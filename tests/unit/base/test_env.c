@@ -316,7 +316,9 @@ TEST_CASE(prints_names_defaults_and_meanings)
 	                          "  TEST_SECRET  required  what opens it\n"
 	                          "  TEST_NOTE    -         anything\n"
 	                          "  TEST_PORT    8080      port\n"
+	                          "  TEST_RATE    60        how often; or unlimited\n"
 	                          "  TEST_STRICT  true      be strict\n"
+	                          "  TEST_OPEN    on        be open\n"
 	                          "  LOG_LEVEL    info      debug, info, warning or error\n");
 	free(text);
 }

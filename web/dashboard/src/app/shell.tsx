@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName, Logo } from "../components/icons";
 import { SelectField } from "../components/field";
 import { languages, setLanguage, t, useLanguage } from "../i18n";
+import { useInstance } from "./instance";
 import { useKeys } from "./keyboard";
 import { href, navigate, usePlace } from "./router";
 import { asApiError } from "../api/client";
@@ -81,6 +82,7 @@ function leave(): void {
 
 function Guest({ children, isBare }: { children: ComponentChildren; isBare: boolean }) {
   const user = useUser(); // undefined: they may be logged in
+  const mayRegister = useInstance()?.registration === "open";
   return (
     <div class="guest">
       <header class="topbar">
@@ -92,9 +94,11 @@ function Guest({ children, isBare }: { children: ComponentChildren; isBare: bool
             <a class="button button-quiet" href={href("/login")}>
               {t("login")}
             </a>
-            <a class="button button-primary" href={href("/register")}>
-              {t("register")}
-            </a>
+            {mayRegister && (
+              <a class="button button-primary" href={href("/register")}>
+                {t("register")}
+              </a>
+            )}
           </nav>
         )}
       </header>

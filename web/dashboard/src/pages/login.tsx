@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { useInstance } from "../app/instance";
 import { href, navigate, usePlace } from "../app/router";
 import { login, register, useUser } from "../app/session";
 import { notify } from "../app/toasts";
@@ -17,6 +18,7 @@ export default function LoginPage() {
   const { path, params } = usePlace();
   const isNew = path === "/register";
   const user = useUser();
+  const instance = useInstance();
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [name, setName] = useState("");
@@ -36,12 +38,24 @@ export default function LoginPage() {
     });
   };
 
+  const registration = instance?.registration;
+  if (isNew && registration && registration !== "open")
+    return (
+      <div class="card auth">
+        <h1>{t("register.title")}</h1>
+        <p>{t(`register.${registration}`)}</p>
+        <a class="button button-primary" href={href("/login", { next })}>
+          {t("login")}
+        </a>
+      </div>
+    );
+  const domains = isNew ? instance?.registration_domains.join(", ") : "";
   return (
     <form class="card auth" onSubmit={submit}>
       <h1>{isNew ? t("register.title") : t("login.title")}</h1>
       {error && <ErrorBox error={error} />}
       {isNew && <TextField label={t("name")} hint={t("optional")} autocomplete="name" value={name} onInput={setName} error={error?.fields.name} maxLength={100} />}
-      <TextField label={t("email")} type="email" autocomplete="username" required value={email} onInput={setEmail} error={error?.fields.email} />
+      <TextField label={t("email")} hint={domains && t("register.domains", { domains })} type="email" autocomplete="username" required value={email} onInput={setEmail} error={error?.fields.email} />
       <TextField
         label={t("password")}
         hint={isNew ? t("password.hint") : undefined}
@@ -54,10 +68,12 @@ export default function LoginPage() {
         error={error?.fields.password}
       />
       <SubmitButton isBusy={isBusy}>{isNew ? t("register") : t("login")}</SubmitButton>
-      <p class="hint">
-        {isNew ? t("register.other") : t("login.other")}{" "}
-        <a href={href(isNew ? "/login" : "/register", { next })}>{isNew ? t("login") : t("register")}</a>
-      </p>
+      {(isNew || registration === "open") && (
+        <p class="hint">
+          {isNew ? t("register.other") : t("login.other")}{" "}
+          <a href={href(isNew ? "/login" : "/register", { next })}>{isNew ? t("login") : t("register")}</a>
+        </p>
+      )}
       {!isNew && (
         <p class="hint">
           {t("login.forgotten")} <a href={href("/reset")}>{t("reset.title")}</a>

@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { api, newIdempotencyKey, unwrap } from "../api/client";
+import { useInstance } from "../app/instance";
 import { href } from "../app/router";
 import { CopyButton } from "../components/copy_button";
 import { ErrorBox } from "../components/feedback";
@@ -30,13 +31,14 @@ function Newest({ link }: { link: TemporaryLink }) {
 }
 
 function OwnLinks({ links, onChange }: { links: TemporaryLink[]; onChange: () => void }) {
+  const mayRegister = useInstance()?.registration === "open";
   const [qr, setQr] = useState<TemporaryLink>();
   return (
     <section class="card">
       <div class="card-head">
         <h2>{t("start.yours")}</h2>
-        <a class="button" href={href("/register")}>
-          {t("start.keep")}
+        <a class="button" href={href(mayRegister ? "/register" : "/login")}>
+          {t(mayRegister ? "start.keep" : "start.keep.login")}
         </a>
       </div>
       <ul class="rows">
@@ -77,6 +79,7 @@ function OwnLinks({ links, onChange }: { links: TemporaryLink[]; onChange: () =>
 }
 
 export default function StartPage() {
+  const instance = useInstance();
   const [url, setUrl] = useState("");
   const [links, setLinks] = useState(temporaryLinks());
   const [made, setMade] = useState<TemporaryLink>();
@@ -99,28 +102,35 @@ export default function StartPage() {
   return (
     <div class="start">
       <h1 class="hero">{t("start.title")}</h1>
-      <p class="lead">{t("start.text")}</p>
-      <form class="shorten" onSubmit={submit}>
-        <label class="visually-hidden" for="new-url">
-          {t("destination")}
-        </label>
-        <input
-          id="new-url"
-          class="input"
-          inputMode="url"
-          required
-          autocomplete="off"
-          placeholder={t("example.url")}
-          value={url}
-          onInput={(event) => {
-            setUrl(event.currentTarget.value);
-            forget();
-          }}
-        />
-        <button type="submit" class="button button-primary" disabled={isBusy}>
-          {isBusy ? t("working") : t("shorten")}
-        </button>
-      </form>
+      {instance && <p class="lead">{t(instance.anonymous_links ? "start.text" : "start.closed")}</p>}
+      {instance?.anonymous_links && (
+        <form class="shorten" onSubmit={submit}>
+          <label class="visually-hidden" for="new-url">
+            {t("destination")}
+          </label>
+          <input
+            id="new-url"
+            class="input"
+            inputMode="url"
+            required
+            autocomplete="off"
+            placeholder={t("example.url")}
+            value={url}
+            onInput={(event) => {
+              setUrl(event.currentTarget.value);
+              forget();
+            }}
+          />
+          <button type="submit" class="button button-primary" disabled={isBusy}>
+            {isBusy ? t("working") : t("shorten")}
+          </button>
+        </form>
+      )}
+      {instance?.anonymous_links === false && (
+        <a class="button button-primary" href={href("/login")}>
+          {t("login")}
+        </a>
+      )}
       {error?.fields.original_url ? <p class="field-error" role="alert">{error.fields.original_url}</p> : error && <ErrorBox error={error} />}
       {made && <Newest link={made} key={made.slug} />}
       {links.length > 0 && <OwnLinks links={links} onChange={refresh} />}

@@ -1,0 +1,18 @@
+import { api, type Schemas, unwrap } from "../api/client";
+import { createStore, useStore } from "../lib/store";
+
+/** What the operator allows. undefined: not known yet, and nothing is offered. */
+const instance = createStore<Schemas["Instance"] | undefined>(undefined);
+
+const RETRY_MS = 3_000;
+
+export const useInstance = (): Schemas["Instance"] | undefined => useStore(instance);
+
+/** If that fails, it goes on trying until it is known. */
+export async function loadInstance(): Promise<void> {
+  try {
+    instance.set(await unwrap(api.GET("/api/instance")));
+  } catch {
+    setTimeout(loadInstance, RETRY_MS);
+  }
+}
