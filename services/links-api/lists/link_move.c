@@ -161,8 +161,7 @@ static enum err use_quota(struct move *m, struct pg_conn *conn)
 	if (there.sponsor_id == m->request->sponsor_id)
 		return OK;
 	enum err err = link_quota_read(&there, conn, true, &m->quota);
-	m->is_over_quota =
-		err == OK && m->quota.rule.max > 0 && m->quota.state.left < (int64_t)m->count;
+	m->is_over_quota = err == OK && m->quota.state.left < (int64_t)m->count;
 	if (m->is_over_quota)
 		return ERR_CONFLICT;
 	return err == OK ? link_quota_use(&there, conn, &m->quota, (int64_t)m->count) : err;

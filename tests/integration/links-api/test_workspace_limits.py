@@ -61,7 +61,7 @@ def test_links_of_bulk_requests_per_minute(start, both):
 
 @pytest.mark.parametrize("limit", ["of the service", "of the person"])
 def test_links_per_day(start, database, both, limit):
-    service = start(LINKS_PER_DAY="7" if limit == "of the service" else "0")
+    service = start(LINKS_PER_DAY="7" if limit == "of the service" else "unlimited")
     people = both(service)
     if limit == "of the person":
         database.run("UPDATE users SET links_per_day = 7 WHERE id = ANY(%s)", [each.id for each in people])
@@ -147,3 +147,6 @@ def test_a_guest_uses_up_the_sponsors_limits_and_their_own_rates(start, database
     guest.turns = itertools.repeat(owner.id)
     assert passed(guest, "POST", "/api/links", [URL] * 5) == 3
     assert Api.call(guest, "POST", "/api/links", URL).status == 201, "their own workspace has its own"
+    link = guest.create()["id"]
+    database.run("UPDATE users SET links_per_day = 0 WHERE id = %s", owner.id)
+    assert guest.call("POST", "/api/links/move", {"ids": [link], "workspace_id": owner.id}).status == 429, "0 is none"
