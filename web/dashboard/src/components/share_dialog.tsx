@@ -3,10 +3,10 @@ import { api, unwrap } from "../api/client";
 import { href } from "../app/router";
 import { t } from "../i18n";
 import { fromLocalInput } from "../lib/zone";
-import { CopyButton } from "./copy_button";
 import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { SubmitButton, TextField } from "./field";
+import { SecretDialog } from "./secret_dialog";
 import { useAction } from "./use_action";
 
 export interface ShareDialogProps {
@@ -34,20 +34,7 @@ export default function ShareDialog({ subject, name, onClose }: ShareDialogProps
     });
   };
 
-  if (url) {
-    return (
-      <Dialog title={t("shares.made")} onClose={onClose}>
-        <p>{t(password === "" ? "shares.once" : "shares.once.password")}</p>
-        <p class="secret mono" translate={false}>{url}</p>
-        <footer class="dialog-foot">
-          <CopyButton withText text={url} label={t("shares.copy")} />
-          <button type="button" class="button button-primary" onClick={onClose}>
-            {t("done")}
-          </button>
-        </footer>
-      </Dialog>
-    );
-  }
+  if (url) return <SecretDialog title={t("shares.made")} text={t(password === "" ? "shares.once" : "shares.once.password")} secret={url} label={t("shares.copy")} onClose={onClose} />;
   return (
     <Dialog title={t("shares.make.title", { name })} onClose={() => isBusy || onClose()}>
       <form class="form" onSubmit={submit}>

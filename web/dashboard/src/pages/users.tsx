@@ -4,12 +4,12 @@ import { useQuery } from "../api/use_query";
 import { href, setParams, usePlace } from "../app/router";
 import { currentUser } from "../app/session";
 import { notify } from "../app/toasts";
-import { CopyButton } from "../components/copy_button";
 import { Confirm, Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { FilterField, SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
 import { Menu, type MenuItem } from "../components/menu";
+import { SecretDialog } from "../components/secret_dialog";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatCount, formatDate, formatTime } from "../lib/format";
@@ -47,19 +47,8 @@ function QuotaDialog({ user, onClose, onSaved }: { user: Account; onClose: () =>
   );
 }
 
-function ResetDialog({ reset, onClose }: { reset: Reset; onClose: () => void }) {
-  // A fragment is not sent to the server, so that no log has it.
-  const url = `${location.origin}${href("/reset")}#${reset.token}`;
-  return (
-    <Dialog title={t("reset.made")} onClose={onClose}>
-      <p>{t("reset.made.text", { time: formatTime(reset.expires_at) })}</p>
-      <p class="secret mono" translate={false}>{url}</p>
-      <footer class="dialog-foot">
-        <CopyButton withText text={url} label={t("shares.copy")} />
-      </footer>
-    </Dialog>
-  );
-}
+/** A fragment is not sent to the server, so that no log has it. */
+const resetUrl = (reset: Reset) => `${location.origin}${href("/reset")}#${reset.token}`;
 
 function UserRow({ user, items }: { user: Account; items: MenuItem[] }) {
   return (
@@ -147,7 +136,7 @@ export default function UsersPage() {
       {asked && (
         <Confirm title={t(`${asked.kind}.title`, { name: nameOf(asked.user) })} text={t(`${asked.kind}.text`)} action={t(asked.kind)} onConfirm={() => change(asked.user, asked.body)} onClose={() => setAsked(undefined)} />
       )}
-      {reset && <ResetDialog reset={reset} onClose={() => setReset(undefined)} />}
+      {reset && <SecretDialog title={t("reset.made")} text={t("reset.made.text", { time: formatTime(reset.expires_at) })} secret={resetUrl(reset)} label={t("shares.copy")} onClose={() => setReset(undefined)} />}
     </>
   );
 }

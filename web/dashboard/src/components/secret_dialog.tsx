@@ -1,0 +1,30 @@
+import { t } from "../i18n";
+import { CopyButton } from "./copy_button";
+import { Dialog } from "./dialog";
+
+interface Props {
+  title: string;
+  text: string;
+  secret: string;
+  /** The name of the button that copies it. */
+  label: string;
+  onClose: () => void;
+}
+
+/** Shows what the server does not show again. */
+export function SecretDialog({ title, text, secret, label, onClose }: Props) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p>{text}</p>
+      <p class="secret mono" translate={false}>
+        {secret}
+      </p>
+      <footer class="dialog-foot">
+        <CopyButton withText text={secret} label={label} />
+        <button type="button" class="button button-primary" onClick={onClose}>
+          {t("done")}
+        </button>
+      </footer>
+    </Dialog>
+  );
+}
