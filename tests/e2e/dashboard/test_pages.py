@@ -267,8 +267,8 @@ def test_what_users_and_visitors_write_is_never_executed(page, window, user, vis
     expect(page.get_by_role("region", name="Campaigns").locator("tbody td.muted").first).to_have_text("10%")
 
 
-PAGES = ["/", "/links", "/links?edit=new", "/links?state=deleted", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
-GUEST_PAGES = ["/start", "/login", "/register", "/reset", "/shared#none"]
+PAGES = ["/", "/links", "/links?edit=new", "/links?state=deleted", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/members", "/workspace", "/workspaces", "/audit", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
+GUEST_PAGES = ["/start", "/login", "/register", "/reset", "/shared#none", "/invitation#none"]
 
 
 @pytest.fixture(scope="module")

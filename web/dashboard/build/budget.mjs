@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
 const FIRST_VIEW_MAX = 60 * 1024;
-const TOTAL_MAX = 134 * 1024;
+const TOTAL_MAX = 160 * 1024;
 const FIRST_PAGES = ["start", "login", "links"];
 const COMPRESSIBLE = /\.(html|js|css|svg|txt)$/;
 

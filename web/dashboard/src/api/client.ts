@@ -1,11 +1,13 @@
 import type { Client } from "openapi-fetch";
 import type { components, paths } from "../generated/api";
 import { tError } from "../i18n";
+import { apiUrl } from "../lib/workspace";
 
 export type Schemas = components["schemas"];
 export type Link = Schemas["Link"];
 export type Problem = Schemas["Problem"];
 export type User = Schemas["User"];
+export type Workspace = Schemas["Workspace"];
 
 /** What the server or the network answered instead of a result. */
 export class ApiError extends Error {
@@ -44,7 +46,7 @@ interface Options {
 }
 
 async function send(method: string, path: string, { params = {}, headers, body, signal, parseAs }: Options = {}): Promise<Outcome<unknown>> {
-  const place = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params.path?.[name] ?? ""));
+  const place = apiUrl(path).replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params.path?.[name] ?? ""));
   const values = Object.entries(params.query ?? {}).flatMap(([name, value]) => [value].flat().map((each) => [name, each] as const));
   const query = values.filter(([, value]) => value !== undefined && value !== null).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
   const type: Record<string, string> = body === undefined ? {} : { "Content-Type": "application/json" };

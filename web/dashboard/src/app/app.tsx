@@ -1,48 +1,76 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../api/client";
+import { type ApiError, asApiError, type Workspace } from "../api/client";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
-import { t, useLanguage } from "../i18n";
+import { type Key, t, useLanguage } from "../i18n";
 import { loadCode } from "../lib/load_code";
 import { HelpDialog, useGlobalKeys } from "./keyboard";
+import { currentWorkspaceId } from "../lib/workspace";
 import { currentPlace, href, navigate, usePlace } from "./router";
-import { type PageProps, ROUTES } from "./routes";
-import { sessionError, useUser } from "./session";
+import { type PageProps, roleNeeded, type Route, routeOf } from "./routes";
+import { can, currentWorkspace, sessionError, useUser, useWorkspaces } from "./session";
 import { useZoneSetting } from "./settings";
 import { Shell } from "./shell";
 import { Toasts } from "./toasts";
 
 interface Loaded {
-  route: (typeof ROUTES)[number];
+  route: Route;
   Page?: ComponentType<PageProps>;
   error?: ApiError;
 }
 
 /** Where a visitor goes who is not logged in. The login returns to the page that was asked for. */
 function placeWithoutLogin(): string {
-  const { path, params } = currentPlace();
-  if (path === "/") return href("/start");
-  const search = params.toString();
-  return href("/login", { next: path + (search ? `?${search}` : "") });
+  const { path, workspace } = currentPlace();
+  if (path === "/" && !workspace) return href("/start");
+  return href("/login", { next: location.pathname.slice("/app".length) + location.search });
+}
+
+const isHere = (workspace: number | undefined) => !workspace || workspace === currentWorkspaceId();
+
+/** Why the person may not see the page of the address. Nobody learns of a workspace of others whether it exists. */
+function whyMissing(workspaces: readonly Workspace[]): [title: Key, text: Key] {
+  const { workspace } = currentPlace();
+  if (workspaces.some((each) => each.id === workspace && each.deleted_at)) return ["workspace.deleted", "problem.workspace-deleted"];
+  if (!isHere(workspace)) return ["workspace.missing", "workspace.missing.text"];
+  return currentWorkspace() ? ["missing.title", "missing.text"] : ["workspaces.none", "workspaces.none.text"];
+}
+
+function Missing() {
+  const [title, text] = whyMissing(useWorkspaces());
+  const isOfPage = title === "missing.title";
+  return (
+    <Empty isPage title={t(title)} text={t(text)}>
+      <a class="button button-primary" href={href(isOfPage ? "/" : "/workspaces")}>
+        {t(isOfPage ? "missing.action" : "workspaces")}
+      </a>
+    </Empty>
+  );
 }
 
 export function App() {
   useLanguage();
   useZoneSetting();
-  const { path } = usePlace();
+  const { path, workspace } = usePlace();
   const user = useUser();
+  const workspaces = useWorkspaces();
   const [loaded, setLoaded] = useState<Loaded>();
   const [isHelpOpen, setHelpOpen] = useState(false);
   useGlobalKeys(() => setHelpOpen(true));
 
-  const route = ROUTES.find((each) => each.pattern.test(path));
-  const isAllowed = route?.access === "anyone" || (user && (route?.access !== "admin" || user.role === "admin"));
+  const route = routeOf(path);
+  const role = roleNeeded(route);
+  const isAllowed = route?.access === "anyone" || (user && (role ? isHere(workspace) && can(role) : route?.access !== "administrator" || user.role === "admin"));
   const fault = user === undefined && !isAllowed ? sessionError() : undefined;
   const needsLogin = route !== undefined && route.access !== "anyone" && user === null;
 
   useEffect(() => {
     if (needsLogin) navigate(placeWithoutLogin(), { replace: true });
   }, [needsLogin, path]);
+
+  useEffect(() => {
+    if (isAllowed && role && !workspace) navigate(href(path) + location.search, { replace: true });
+  }, [isAllowed, role, workspace, path]);
 
   useEffect(() => {
     if (!route || !isAllowed) return;
@@ -55,7 +83,8 @@ export function App() {
   }, [route, isAllowed]);
 
   useEffect(() => {
-    document.title = route ? `${t(route.title)} · Waymark` : "Waymark";
+    const names = [route && t(route.title), role && workspaces.length > 1 && currentWorkspace()?.name, "Waymark"];
+    document.title = names.filter(Boolean).join(" · ");
   });
 
   const { Page, error } = loaded?.route === route && loaded ? loaded : {};
@@ -64,11 +93,7 @@ export function App() {
     <>
       <Shell isBare={route?.isBare ?? false} onHelp={() => setHelpOpen(true)}>
         {!route || (user && !isAllowed) ? (
-          <Empty isPage title={t("missing.title")} text={t("missing.text")}>
-            <a class="button button-primary" href={href("/")}>
-              {t("missing.action")}
-            </a>
-          </Empty>
+          <Missing />
         ) : Page && isAllowed ? (
           <Page id={id} key={path} />
         ) : (error ?? fault) ? (

@@ -2,7 +2,7 @@ import { useLayoutEffect } from "preact/hooks";
 import { Dialog } from "../components/dialog";
 import { type Key, t } from "../i18n";
 import { currentPlace, href, navigate } from "./router";
-import { currentUser } from "./session";
+import { can, currentUser } from "./session";
 import { undoLast } from "./toasts";
 
 function isTyping(target: EventTarget | null): boolean {
@@ -35,7 +35,7 @@ function search(): void {
 
 function create(): void {
   if (!currentUser()) return document.querySelector<HTMLInputElement>("#new-url")?.focus();
-  if (currentPlace().path !== "/links") navigate(href("/links", { edit: "new" }));
+  if (can("editor") && currentPlace().path !== "/links") navigate(href("/links", { edit: "new" }));
 }
 
 export function useGlobalKeys(onHelp: () => void): void {

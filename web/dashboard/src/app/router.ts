@@ -1,30 +1,39 @@
 import { createStore, useStore } from "../lib/store";
+import { currentWorkspaceId } from "../lib/workspace";
+import { isOfWorkspace } from "./routes";
 
 const BASE = "/app";
 
 export interface Place {
-  /** Without the base: "/links". */
+  /** What the address names: 7 in /app/w/7/links. */
+  workspace?: number;
+  /** Without the base and the workspace: "/links". */
   path: string;
   params: URLSearchParams;
 }
 
-function here(): Place {
-  const path = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : "/";
-  return { path: path === "" ? "/" : path, params: new URLSearchParams(location.search) };
+function placeOf({ pathname, search }: Pick<URL, "pathname" | "search">): Place {
+  const [, workspace, path = "/"] = /^\/app(?:\/w\/(\d+)(?=\/|$))?(\/.*)?$/.exec(pathname) ?? [];
+  return { workspace: workspace ? Number(workspace) : undefined, path, params: new URLSearchParams(search) };
 }
+
+const here = () => placeOf(location);
 
 const place = createStore(here());
 
 export const usePlace = (): Place => useStore(place);
 export const currentPlace = (): Place => place.get();
 
-/** The address of a page: href("/links", { state: "active" }). Empty values are left out. */
+/** The address of a page: href("/links", { state: "active" }). Empty values are left out. It names the workspace if the page shows one. */
 export function href(path: string, params: Params = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) append(search, name, value);
   const text = search.toString();
-  return BASE + path + (text ? `?${text}` : "");
+  return (isOfWorkspace(path) ? inWorkspace(currentWorkspaceId(), path) : BASE + path) + (text ? `?${text}` : "");
 }
+
+/** The address of a page in any workspace. 0: in the one that the server takes without a name. */
+export const inWorkspace = (id: number, path = "/"): string => BASE + (id ? `/w/${id}` : "") + path;
 
 export type Params = Record<string, string | string[] | number | undefined | null>;
 
@@ -35,7 +44,10 @@ function append(search: URLSearchParams, name: string, value: Params[string]): v
 
 export function navigate(to: string, { replace = false } = {}): void {
   if (to === location.pathname + location.search) return;
-  const isOtherPage = new URL(to, location.origin).pathname !== location.pathname;
+  const url = new URL(to, location.origin);
+  const { workspace } = placeOf(url);
+  if (workspace && workspace !== currentWorkspaceId()) return location[replace ? "replace" : "assign"](to);
+  const isOtherPage = url.pathname !== location.pathname;
   // The fragment of a page may be a token, which belongs to the page and not to its parameters.
   // The state: whether the entry before this one is another page of ours.
   history[replace ? "replaceState" : "pushState"](isOtherPage && !replace, "", isOtherPage ? to : to + location.hash);

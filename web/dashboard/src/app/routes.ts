@@ -1,15 +1,17 @@
 import type { ComponentType } from "preact";
 import type { Key } from "../i18n";
+import { ROLES, type Role } from "../lib/roles";
 
 export interface PageProps {
   /** What the pattern of the path captured. */
   id: string;
 }
 
-interface Route {
+export interface Route {
   pattern: RegExp;
   title: Key;
-  access: "anyone" | "user" | "admin";
+  /** Anyone, any person who is logged in, an administrator of the instance, or the least role in the workspace that the page shows. */
+  access: "anyone" | "person" | "administrator" | Role;
   /** Without the account's menu, also for somebody who is logged in. */
   isBare?: boolean;
   load: () => Promise<{ default: ComponentType<PageProps> }>;
@@ -21,17 +23,29 @@ export const ROUTES: readonly Route[] = [
   { pattern: /^\/register$/, title: "register", access: "anyone", load: () => import("../pages/login") },
   { pattern: /^\/reset$/, title: "reset", access: "anyone", load: () => import("../pages/reset") },
   { pattern: /^\/shared$/, title: "shared", access: "anyone", isBare: true, load: () => import("../pages/shared") },
-  { pattern: /^\/$/, title: "overview", access: "user", load: () => import("../pages/overview") },
-  { pattern: /^\/links$/, title: "links", access: "user", load: () => import("../pages/links") },
-  { pattern: /^\/links\/bulk$/, title: "bulk", access: "user", load: () => import("../pages/bulk") },
-  { pattern: /^\/links\/(\d+)$/, title: "link", access: "user", load: () => import("../pages/link") },
-  { pattern: /^\/tags$/, title: "tags", access: "user", load: () => import("../pages/tags") },
-  { pattern: /^\/live$/, title: "live", access: "user", load: () => import("../pages/live") },
-  { pattern: /^\/keys$/, title: "keys", access: "user", load: () => import("../pages/keys") },
-  { pattern: /^\/shares$/, title: "shares", access: "user", load: () => import("../pages/shares") },
-  { pattern: /^\/account$/, title: "account", access: "user", load: () => import("../pages/account") },
-  { pattern: /^\/admin\/health$/, title: "health", access: "admin", load: () => import("../pages/health") },
-  { pattern: /^\/admin\/users$/, title: "users", access: "admin", load: () => import("../pages/users") },
-  { pattern: /^\/admin\/hosts$/, title: "hosts", access: "admin", load: () => import("../pages/hosts") },
-  { pattern: /^\/admin\/audit$/, title: "audit", access: "admin", load: () => import("../pages/audit") },
+  { pattern: /^\/invitation$/, title: "invitation", access: "anyone", isBare: true, load: () => import("../pages/invitation") },
+  { pattern: /^\/$/, title: "overview", access: "viewer", load: () => import("../pages/overview") },
+  { pattern: /^\/links$/, title: "links", access: "viewer", load: () => import("../pages/links") },
+  { pattern: /^\/links\/bulk$/, title: "bulk", access: "editor", load: () => import("../pages/bulk") },
+  { pattern: /^\/links\/(\d+)$/, title: "link", access: "viewer", load: () => import("../pages/link") },
+  { pattern: /^\/tags$/, title: "tags", access: "viewer", load: () => import("../pages/tags") },
+  { pattern: /^\/live$/, title: "live", access: "viewer", load: () => import("../pages/live") },
+  { pattern: /^\/keys$/, title: "keys", access: "editor", load: () => import("../pages/keys") },
+  { pattern: /^\/shares$/, title: "shares", access: "viewer", load: () => import("../pages/shares") },
+  { pattern: /^\/members$/, title: "members", access: "viewer", load: () => import("../pages/members") },
+  { pattern: /^\/workspace$/, title: "workspace", access: "viewer", load: () => import("../pages/workspace") },
+  { pattern: /^\/audit$/, title: "audit", access: "admin", load: () => import("../pages/audit") },
+  { pattern: /^\/workspaces$/, title: "workspaces", access: "person", load: () => import("../pages/workspaces") },
+  { pattern: /^\/account$/, title: "account", access: "person", load: () => import("../pages/account") },
+  { pattern: /^\/admin\/health$/, title: "health", access: "administrator", load: () => import("../pages/health") },
+  { pattern: /^\/admin\/users$/, title: "users", access: "administrator", load: () => import("../pages/users") },
+  { pattern: /^\/admin\/hosts$/, title: "hosts", access: "administrator", load: () => import("../pages/hosts") },
+  { pattern: /^\/admin\/audit$/, title: "audit", access: "administrator", load: () => import("../pages/audit") },
 ];
+
+export const routeOf = (path: string): Route | undefined => ROUTES.find((each) => each.pattern.test(path));
+
+/** The least role that a page of a workspace needs; undefined for other pages. */
+export const roleNeeded = (route: Route | undefined): Role | undefined => ROLES.find((each) => each === route?.access);
+
+export const isOfWorkspace = (path: string): boolean => roleNeeded(routeOf(path)) !== undefined;

@@ -1,9 +1,16 @@
-import { api, ApiError, asApiError, setRejectionHandlers, unwrap, type User } from "../api/client";
+import { api, ApiError, asApiError, setRejectionHandlers, unwrap, type User, type Workspace } from "../api/client";
+import { readLocal, writeLocal } from "../lib/local";
+import { isAtLeast, type Role } from "../lib/roles";
 import { createStore, useStore } from "../lib/store";
+import { currentWorkspaceId, setCurrentWorkspaceId, startIn } from "../lib/workspace";
+import { currentPlace } from "./router";
 import { adoptSettings, leaveZone } from "./settings";
 
 /** undefined: not known yet; null: nobody is logged in. The session itself is a cookie that no script can read. */
 const user = createStore<User | null | undefined>(undefined);
+
+/** Those of the person, and the one that this document shows if an administrator of the instance looks at somebody else's. */
+const workspaces = createStore<readonly Workspace[]>([]);
 
 const RETRY_MS = 3_000;
 
@@ -19,11 +26,58 @@ export function setUser(next: User | null): void {
   user.set(next);
 }
 
+export const useWorkspaces = (): readonly Workspace[] => useStore(workspaces);
+/** The one that this document shows; undefined for somebody who has none. */
+export const currentWorkspace = (): Workspace | undefined => workspaces.get().find((each) => each.id === currentWorkspaceId());
+
+/** Whether the person may do in this workspace what needs that role. A change draws the page anew. */
+export const can = (least: Role): boolean => isAtLeast(currentWorkspace()?.role, least);
+
+/** After a change of this workspace, or of the person's role in it. */
+export function changeWorkspace(change: Partial<Workspace>): void {
+  workspaces.set(workspaces.get().map((each) => (each.id === currentWorkspaceId() ? { ...each, ...change } : each)));
+}
+
+/** Somebody else's workspace, which only an administrator of the instance may look at. */
+async function loadForeign(id: number): Promise<Workspace | undefined> {
+  try {
+    return (await startIn(id, () => unwrap(api.GET("/api/workspace")))).workspace;
+  } catch (cause) {
+    if (asApiError(cause).status === 404) return undefined;
+    throw cause;
+  }
+}
+
+/** Who has to set up a second factor before anything else sees none yet. */
+async function loadWorkspaces(): Promise<readonly Workspace[]> {
+  try {
+    return (await unwrap(api.GET("/api/workspaces"))).workspaces;
+  } catch (cause) {
+    if (asApiError(cause).status === 403) return [];
+    throw cause;
+  }
+}
+
+/** The workspace of the address; without one, or if the person may not see it, that of the last visit, their own, or any. */
+async function enterWorkspace(person: User): Promise<void> {
+  const list = await loadWorkspaces();
+  const asked = currentPlace().workspace;
+  const isForeign = asked && person.role === "admin" && !list.some((each) => each.id === asked);
+  const foreign = isForeign ? await loadForeign(asked) : undefined;
+  const open = list.filter((each) => !each.deleted_at);
+  const [entered] = [asked, readLocal("workspace", 0), person.id].flatMap((id) => open.filter((each) => each.id === id));
+  const shown = foreign ?? entered ?? open[0];
+  workspaces.set(foreign ? [...list, foreign] : list);
+  setCurrentWorkspaceId(shown?.id ?? 0);
+  writeLocal("workspace", shown?.id ?? 0);
+}
+
 /** Finds out who is logged in. If that fails, it goes on trying until it is known. */
 export async function startSession(): Promise<void> {
   setRejectionHandlers(() => setUser(null), leaveZone);
   try {
     const answer = await unwrap(api.GET("/api/auth/session"));
+    if (answer.user) await enterWorkspace(answer.user);
     if (user.get() === undefined) setUser(answer.user); // nobody has logged in meanwhile
   } catch (cause) {
     startError = asApiError(cause);
@@ -36,6 +90,7 @@ export async function login(email: string, password: string): Promise<void> {
   const answer = await unwrap(api.GET("/api/auth/session"));
   // The browser keeps no cookies here, or keeps this one over https only.
   if (!answer.user) throw new ApiError(401, { type: "/problems/no-cookie", title: "", status: 401, detail: "", instance: "" }, "", 0);
+  await enterWorkspace(answer.user);
   setUser(answer.user);
 }
 

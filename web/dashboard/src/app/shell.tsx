@@ -2,19 +2,20 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName, Logo } from "../components/icons";
 import { SelectField } from "../components/field";
+import { Menu, type MenuItem } from "../components/menu";
 import { languages, setLanguage, t, useLanguage } from "../i18n";
 import { useInstance } from "./instance";
 import { useKeys } from "./keyboard";
-import { href, navigate, usePlace } from "./router";
+import { href, inWorkspace, navigate, usePlace } from "./router";
 import { asApiError } from "../api/client";
 import { explain } from "../components/feedback";
-import { currentUser, logout, useUser } from "./session";
+import { can, currentUser, currentWorkspace, logout, useUser, useWorkspaces } from "./session";
 import { keepSetting, showTheme, type Theme, useTheme } from "./settings";
 import { notify } from "./toasts";
 
 function NavLink({ path, icon, text }: { path: string; icon: IconName; text: string }) {
   const { path: here } = usePlace();
-  const isHere = path === "/" ? here === "/" : here.startsWith(path);
+  const isHere = here === path || (path !== "/" && here.startsWith(`${path}/`));
   return (
     <a class="nav-link" href={href(path)} aria-current={isHere ? "page" : undefined}>
       <Icon name={icon} />
@@ -23,16 +24,43 @@ function NavLink({ path, icon, text }: { path: string; icon: IconName; text: str
   );
 }
 
+/** Shows the workspace that all pages are about, and opens another one. */
+function Switcher() {
+  const here = currentWorkspace();
+  const open = useWorkspaces().filter((each) => !each.deleted_at);
+  const items: MenuItem[] = open.map((each) => ({ text: each.name, icon: each === here ? "check" : "home", run: () => navigate(inWorkspace(each.id)) }));
+  return (
+    <div class="switcher">
+      <Menu label={t("workspace.switch")} items={[...items, { text: t("workspaces.manage"), icon: "list", run: () => navigate(href("/workspaces")) }]}>
+        <span>
+          <span class="visually-hidden">{t("workspace")}:</span> {here?.name ?? t("none")}
+        </span>
+        <Icon name="switch" size={16} />
+      </Menu>
+    </div>
+  );
+}
+
 function Navigation({ isAdmin }: { isAdmin: boolean }) {
   return (
     <nav class="nav" aria-label={t("navigation")}>
-      <NavLink path="/" icon="chart" text={t("overview")} />
-      <NavLink path="/links" icon="link" text={t("links")} />
-      <NavLink path="/tags" icon="tag" text={t("tags")} />
-      <NavLink path="/live" icon="play" text={t("live")} />
+      {can("viewer") && (
+        <>
+          <NavLink path="/" icon="chart" text={t("overview")} />
+          <NavLink path="/links" icon="link" text={t("links")} />
+          <NavLink path="/tags" icon="tag" text={t("tags")} />
+          <NavLink path="/live" icon="play" text={t("live")} />
+        </>
+      )}
       <p class="nav-title">{t("settings")}</p>
-      <NavLink path="/keys" icon="key" text={t("keys")} />
-      <NavLink path="/shares" icon="external" text={t("shares")} />
+      {can("editor") && <NavLink path="/keys" icon="key" text={t("keys")} />}
+      {can("viewer") && (
+        <>
+          <NavLink path="/shares" icon="external" text={t("shares")} />
+          <NavLink path="/members" icon="users" text={t("members")} />
+          <NavLink path="/workspace" icon="home" text={t("workspace")} />
+        </>
+      )}
       <NavLink path="/account" icon="user" text={t("account")} />
       {isAdmin && (
         <>
@@ -140,6 +168,7 @@ export function Shell({ children, isBare, onHelp }: { children: ComponentChildre
           </button>
         </div>
         <div class={isMenuOpen ? "sidebar-body is-open" : "sidebar-body"}>
+          <Switcher />
           <Navigation isAdmin={user.role === "admin"} />
           <div class="sidebar-foot">
             <p class="who" title={user.email}>

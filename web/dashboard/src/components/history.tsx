@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { api, type Link, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
+import { currentWorkspace } from "../app/session";
 import { type Key, t } from "../i18n";
 import { formatTime } from "../lib/format";
 import { ErrorBox, Skeleton } from "./feedback";
@@ -34,7 +35,8 @@ const fieldNames: Partial<Record<Field["name"], Key>> = {
 
 function authorOf({ by }: Change): string {
   if (by.type === "api_key") return t("history.key", { name: by.key_name ?? `#${by.key_id}` });
-  return t(({ user: "history.owner", administrator: "role.admin", system: "history.system", unknown: "unknown" } as const)[by.type]);
+  const user = (currentWorkspace()?.members ?? 1) > 1 ? "history.member" : "history.owner";
+  return t(({ user, administrator: "role.admin", system: "history.system", unknown: "unknown" } as const)[by.type]);
 }
 
 function valueOf({ name }: Field, value: Field["from"]): string {

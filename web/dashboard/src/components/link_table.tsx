@@ -1,9 +1,11 @@
 import { useState } from "preact/hooks";
 import type { Link } from "../api/client";
 import { href } from "../app/router";
+import { can } from "../app/session";
 import { type Key, t } from "../i18n";
 import { formatCount, formatDate, formatRelative, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 import { remove, restore, setState } from "../lib/link_actions";
+import { useCreators } from "../lib/members";
 import { formatEnd } from "../lib/starts";
 import { useTagColors } from "../lib/tags";
 import { CopyButton } from "./copy_button";
@@ -32,12 +34,14 @@ interface ActionProps {
 export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: ActionProps) {
   const [isQrOpen, setQrOpen] = useState(false);
   const url = hostAndSlug(link.short_url);
-  const items: MenuItem[] =
-    link.state === "deleted"
+  const qr: MenuItem = { text: t("qr.title"), icon: "qr", run: () => setQrOpen(true) };
+  const items: MenuItem[] = !can("editor")
+    ? [qr].filter(() => link.state !== "deleted")
+    : link.state === "deleted"
       ? [{ text: t("restore"), icon: "play", run: () => void restore([link], onChanged) }]
       : [
           { text: t("edit"), icon: "edit", run: () => onEdit(link) },
-          { text: t("qr.title"), icon: "qr", run: () => setQrOpen(true) },
+          qr,
           link.state === "disabled"
             ? { text: t("enable"), icon: "play", run: () => void setState(link, "active", onChanged) }
             : { text: t("disable"), icon: "pause", run: () => void setState(link, "disabled", onChanged) },
@@ -46,7 +50,7 @@ export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: Act
   return (
     <div class="row-actions">
       {!isMenuOnly && <CopyButton text={link.short_url} label={t("copy.link", { url })} />}
-      <Menu label={t("actions.of", { url })} items={items} />
+      {items.length > 0 && <Menu label={t("actions.of", { url })} items={items} />}
       {isQrOpen && <QrDialog shortUrl={link.short_url} slug={link.slug} onClose={() => setQrOpen(false)} />}
     </div>
   );
@@ -94,6 +98,8 @@ function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void })
 
 export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged }: Props) {
   useTagColors();
+  const canSelect = can("editor");
+  const creatorOf = useCreators();
   const toggle = (id: number, isOn: boolean) => {
     const next = new Set(selected);
     if (isOn) next.add(id);
@@ -106,9 +112,13 @@ export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged 
       <caption class="visually-hidden">{t("links")}</caption>
       <thead>
         <tr>
-          <th class="cell-check">
-            <input type="checkbox" aria-label={t("select.all")} checked={areAll} onChange={(event) => onSelect(event.currentTarget.checked ? new Set(links.map((link) => link.id)) : new Set())} />
-          </th>
+          {canSelect ? (
+            <th class="cell-check">
+              <input type="checkbox" aria-label={t("select.all")} checked={areAll} onChange={(event) => onSelect(event.currentTarget.checked ? new Set(links.map((link) => link.id)) : new Set())} />
+            </th>
+          ) : (
+            <td class="cell-check" />
+          )}
           <th scope="col">{t("link")}</th>
           <th scope="col" class="number">
             {t("visits")}
@@ -128,7 +138,7 @@ export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged 
         {links.map((link) => (
           <tr key={link.id} id={`link-${link.id}`} class={selected.has(link.id) ? "is-selected" : undefined}>
             <td class="cell-check">
-              <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />
+              {canSelect && <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />}
             </td>
             <td class="cell-link">
               <LinkCell link={link} onTag={onTag} />
@@ -144,7 +154,12 @@ export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged 
             <td class="wide-only muted nowrap" title={link.last_visited_at ? formatTime(link.last_visited_at) : undefined}>
               {link.last_visited_at ? formatRelative(link.last_visited_at) : t("never")}
             </td>
-            <td class="wide-only muted nowrap">{formatDate(link.created_at)}</td>
+            <td class="wide-only muted nowrap">
+              {formatDate(link.created_at)}
+              <div class="who creator" title={creatorOf(link.created_by)}>
+                {creatorOf(link.created_by)}
+              </div>
+            </td>
             <td class="cell-actions">
               <LinkActions link={link} onEdit={onEdit} onChanged={() => onChanged(link)} />
             </td>

@@ -58,12 +58,12 @@ export function Menu({ label, items, children }: Props) {
       </button>
       {isOpen && (
         <div class="menu-list" role="menu" id={id} aria-label={label} onKeyDown={move}>
-          {items.map((item) => (
+          {items.map((item, at) => (
             <button
               type="button"
               role="menuitem"
               tabIndex={-1}
-              key={item.text}
+              key={at}
               class={item.isDanger ? "menu-item menu-danger" : "menu-item"}
               onClick={() => {
                 close();

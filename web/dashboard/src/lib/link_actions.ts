@@ -3,6 +3,7 @@ import { forgetUndo, notify } from "../app/toasts";
 import { explain } from "../components/feedback";
 import { t, tn } from "../i18n";
 import { hostAndSlug } from "./format";
+import { currentWorkspaceId, startIn } from "./workspace";
 
 async function report(action: () => Promise<void>): Promise<void> {
   try {
@@ -101,4 +102,19 @@ export function changeTags(links: readonly Link[], added: readonly string[], rem
   const changing = links.filter((link) => tagsOf(link).join() !== link.tags.join());
   const undo = (changed: readonly Link[]) => () => void each(changed, (link) => setTags(link, link.tags), (back) => notify(tn("changed", back.length)), done);
   return each(changing, (link) => setTags(link, tagsOf(link)), (changed) => notify(tn("changed", changed.length), { undo: undo(changed) }), done);
+}
+
+/** Moves links to the workspace of that name; the message that says so can move them back. */
+export async function moveLinks(links: readonly Link[], workspace: number, name: string, done: () => void): Promise<void> {
+  const ids = links.map((link) => link.id);
+  const move = (to: number) => unwrap(api.POST("/api/links/move", { body: { ids, workspace_id: to } }));
+  const here = currentWorkspaceId();
+  const undo = async () => {
+    const { moved } = await startIn(workspace, () => move(here));
+    notify(tn("moved.back", moved));
+    done();
+  };
+  const { moved } = await move(workspace);
+  notify(tn("moved", moved, { name }), { undo: () => void report(undo) });
+  done();
 }

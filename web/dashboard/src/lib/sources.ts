@@ -9,7 +9,7 @@ export type Values = Schemas["DimensionStatistics"];
 /** from, to, tz, compare and filters. */
 export type Question = Record<string, string | string[] | number | undefined>;
 
-/** Whose visits are shown: those of one link, of the account's links together, or of a share. */
+/** Whose visits are shown: those of one link, of the workspace's links together, or of a share. */
 export interface Source {
   /** Tells sources apart. */
   key: string;
@@ -36,11 +36,11 @@ export function linkSource(id: number, slug: string): Source {
   };
 }
 
-/** All links of the account, or those with a tag. */
-export function accountSource(tag: string | undefined): Source {
+/** All links of the workspace, or those with a tag. */
+export function workspaceSource(tag: string | undefined): Source {
   const links = tag ? { tag } : {};
   return {
-    key: `account ${tag ?? ""}`,
+    key: `workspace ${tag ?? ""}`,
     name: tag ? `tag-${tag}` : "all",
     totals: (query, signal) => unwrap(api.GET("/api/stats/summary", { params: { query: { ...query, ...links } }, signal })),
     series: (query, interval, signal) => unwrap(api.GET("/api/stats/timeseries", { params: { query: { ...query, ...links, interval } }, signal })),

@@ -5,10 +5,10 @@ import { createStore, useStore } from "./store";
 
 export type Tag = Schemas["TagList"]["tags"][number];
 
-/** Colors by tag, of the account that is logged in. Chips without a color look as if there were none. */
+/** Colors by tag, of the workspace. Chips without a color look as if there were none. */
 const colors = createStore<ReadonlyMap<string, string>>(new Map());
 
-/** The tags of the account; chips everywhere take their colors from the last answer. */
+/** The tags of the workspace; chips everywhere take their colors from the last answer. */
 export async function loadTags(signal?: AbortSignal) {
   const answer = await unwrap(api.GET("/api/tags", { signal }));
   rememberTags(answer.tags.map((tag) => tag.name));

@@ -26,10 +26,11 @@ function numberOf(text: string | null): number | undefined {
   return text && Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }
 
+/** What was done in the workspace or, on the page of administrators, in the whole instance. */
 export default function AuditPage() {
-  const { params } = usePlace();
+  const { path, params } = usePlace();
   const query = { cursor: params.get("cursor") ?? undefined, action: params.get("action") ?? undefined, actor_id: numberOf(params.get("actor")), limit: PAGE_SIZE };
-  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/audit", { params: { query }, signal })));
+  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET(path === "/audit" ? "/api/audit" : "/api/admin/audit", { params: { query }, signal })));
   return (
     <>
       <header class="page-head">
@@ -65,7 +66,7 @@ export default function AuditPage() {
                       {entry.subject_type} {subjectOf(entry)}
                     </div>
                   </td>
-                  <td>{entry.actor_id ? <a href={href("/admin/audit", { actor: entry.actor_id })}>{entry.actor_email ?? entry.actor_id}</a> : t("audit.nobody")}</td>
+                  <td>{entry.actor_id ? <a href={href(path, { actor: entry.actor_id })}>{entry.actor_email ?? entry.actor_id}</a> : t("audit.nobody")}</td>
                   <td class="wide-only muted">{describe(entry.details)}</td>
                   <td class="wide-only mono muted">{entry.request_id}</td>
                 </tr>

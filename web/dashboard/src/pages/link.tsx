@@ -3,6 +3,7 @@ import { api, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
 import type { PageProps } from "../app/routes";
+import { can } from "../app/session";
 import { CopyButton } from "../components/copy_button";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { History } from "../components/history";
@@ -13,8 +14,9 @@ import { Statistics } from "../components/statistics";
 import { TagList } from "../components/tag_chip";
 import { Visits } from "../components/visits";
 import { t } from "../i18n";
-import { formatZonedTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { formatDate, formatZonedTime, hostAndSlug, shortenUrl } from "../lib/format";
 import { sayEdited } from "../lib/link_actions";
+import { useCreators } from "../lib/members";
 import { linkSource } from "../lib/sources";
 import { formatEnd } from "../lib/starts";
 import { useTagColors } from "../lib/tags";
@@ -24,6 +26,7 @@ export default function LinkPage({ id }: PageProps) {
   useTagColors();
   const { data, error, reload } = useQuery(`link ${id}`, (signal) => unwrap(api.GET("/api/links/{id}", { params: { path: { id: linkId } }, signal })));
   const [isEditing, setEditing] = useState(false);
+  const creatorOf = useCreators();
   if (error?.status === 404) {
     return (
       <Empty isPage title={t("link.missing")} text={t("link.missing.text")}>
@@ -36,6 +39,7 @@ export default function LinkPage({ id }: PageProps) {
   if (error && !data) return <ErrorBox error={error} retry={reload} />;
   if (!data) return <Skeleton lines={8} height={40} />;
   const { link } = data;
+  const creator = creatorOf(link.created_by);
   return (
     <>
       <nav class="crumbs" aria-label={t("breadcrumb")}>
@@ -54,6 +58,7 @@ export default function LinkPage({ id }: PageProps) {
             </a>
           </p>
           <TagList tags={link.tags} />
+          {creator && <p class="muted">{t("created.by", { name: creator, time: formatDate(link.created_at) })}</p>}
           {link.notes && <p class="notes">{link.notes}</p>}
           {link.destination_blocked && <p class="muted">{t("destination.blocked.hint")}</p>}
           {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatZonedTime(link.starts_at ?? "") })}</p>}
@@ -65,7 +70,7 @@ export default function LinkPage({ id }: PageProps) {
         </div>
         <div class="page-actions">
           <CopyButton withText text={link.short_url} label={t("copy.link", { url: hostAndSlug(link.short_url) })} />
-          {link.state !== "deleted" && <ShareButton subject={{ link_id: link.id }} name={hostAndSlug(link.short_url)} />}
+          {link.state !== "deleted" && can("editor") && <ShareButton subject={{ link_id: link.id }} name={hostAndSlug(link.short_url)} />}
           <LinkActions isMenuOnly link={link} onEdit={() => setEditing(true)} onChanged={reload} />
         </div>
       </header>

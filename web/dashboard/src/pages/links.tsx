@@ -1,20 +1,24 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { api, asApiError, type Link, type Schemas, unwrap } from "../api/client";
+import { api, asApiError, type Link, type Schemas, unwrap, type Workspace } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../app/keyboard";
 import { href, setParams, usePlace } from "../app/router";
+import { can, useWorkspaces } from "../app/session";
 import { notify } from "../app/toasts";
 import { Dialog } from "../components/dialog";
 import { Empty, ErrorBox, explain, Skeleton } from "../components/feedback";
-import { SelectField } from "../components/field";
+import { SelectField, SubmitButton } from "../components/field";
 import { Icon } from "../components/icons";
 import { LinkForm } from "../components/link_form";
 import { LinkTable } from "../components/link_table";
 import { rememberedTags, rememberTags, TagInput } from "../components/tag_input";
+import { useAction } from "../components/use_action";
 import { t, tn } from "../i18n";
 import { formatCount, hostAndSlug } from "../lib/format";
-import { changeTags, remove, restore, sayEdited, setStates } from "../lib/link_actions";
+import { changeTags, moveLinks, remove, restore, sayEdited, setStates } from "../lib/link_actions";
+import { isAtLeast } from "../lib/roles";
 import { saveLinks } from "../lib/save_links";
+import { currentWorkspaceId } from "../lib/workspace";
 
 const PAGE_SIZE = 50;
 const POLL_MS = 2_500;
@@ -113,14 +117,14 @@ function FilterBar({ query }: { query: Filters }) {
   );
 }
 
-interface TagsDialogProps {
+interface LinksDialogProps {
   links: Link[];
   onClose: () => void;
   onDone: () => void;
 }
 
 /** Tags to add to the links, and those that they have to remove from them. */
-function TagsDialog({ links, onClose, onDone }: TagsDialogProps) {
+function TagsDialog({ links, onClose, onDone }: LinksDialogProps) {
   const [added, setAdded] = useState<string[]>([]);
   const [removed, setRemoved] = useState<string[]>([]);
   const present = [...new Set(links.flatMap((link) => link.tags))].sort();
@@ -156,8 +160,39 @@ function TagsDialog({ links, onClose, onDone }: TagsDialogProps) {
   );
 }
 
+/** Moves the links to another workspace in which the person may edit. */
+function MoveDialog({ links, targets, onClose, onDone }: LinksDialogProps & { targets: readonly Workspace[] }) {
+  const [target, setTarget] = useState(String(targets[0]?.id));
+  const { error, isBusy, run } = useAction();
+  const name = targets.find((each) => String(each.id) === target)?.name ?? "";
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      await moveLinks(links, Number(target), name, onDone);
+      onClose();
+    });
+  };
+  return (
+    <Dialog title={tn("move", links.length)} onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        {error && <ErrorBox error={error} />}
+        <SelectField label={t("move.to")} value={target} options={targets.map((each) => [String(each.id), each.name] as const)} onChange={setTarget} />
+        <p>{t("move.text", { name })}</p>
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            {t("cancel")}
+          </button>
+          <SubmitButton isBusy={isBusy}>{t("move.action")}</SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
 function SelectionBar({ links, onClear, onDone }: { links: Link[]; onClear: () => void; onDone: () => void }) {
   const [isTagging, setTagging] = useState(false);
+  const [isMoving, setMoving] = useState(false);
+  const targets = useWorkspaces().filter((each) => !each.deleted_at && each.id !== currentWorkspaceId() && isAtLeast(each.role, "editor"));
   const areDeleted = links.every((link) => link.state === "deleted");
   return (
     <div class="selection-bar" role="region" aria-label={t("selection")}>
@@ -177,6 +212,11 @@ function SelectionBar({ links, onClear, onDone }: { links: Link[]; onClear: () =
           <button type="button" class="button" onClick={() => void setStates(links, "disabled", onDone)}>
             {t("disable")}
           </button>
+          {targets.length > 0 && (
+            <button type="button" class="button" onClick={() => setMoving(true)}>
+              {t("move.action")}
+            </button>
+          )}
           <button type="button" class="button button-danger" onClick={() => void remove(links, onDone)}>
             {t("delete")}
           </button>
@@ -186,6 +226,7 @@ function SelectionBar({ links, onClear, onDone }: { links: Link[]; onClear: () =
         {t("cancel")}
       </button>
       {isTagging && <TagsDialog links={links} onClose={() => setTagging(false)} onDone={onDone} />}
+      {isMoving && <MoveDialog links={links} targets={targets} onClose={() => setMoving(false)} onDone={onDone} />}
     </div>
   );
 }
@@ -234,6 +275,7 @@ function Nothing({ query, onCreate }: { query: Filters; onCreate: () => void }) 
       </Empty>
     );
   }
+  if (!can("editor")) return <Empty title={t("links.nothing")} text={t("viewer.text")} />;
   return (
     <Empty title={t("links.none")} text={t("links.none.text")}>
       <button type="button" class="button button-primary" onClick={onCreate}>
@@ -248,12 +290,13 @@ export default function LinksPage() {
   const { query, data, error, isLoading, isStale, reload } = useLinks();
   const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
   const [editing, setEditing] = useState<Link>();
-  const isCreating = params.get("edit") === "new";
+  const canEdit = can("editor");
+  const isCreating = canEdit && params.get("edit") === "new";
   const create = () => setParams({ edit: "new" });
   const leave = () => (isCreating ? setParams({ edit: "" }, { replace: true }) : setEditing(undefined));
   // A form that another page opened leads back there.
   const close = () => (isCreating && history.state ? history.back() : leave());
-  useKeys({ c: create });
+  useKeys(canEdit ? { c: create } : {});
 
   const links = data?.links ?? [];
   const chosen = links.filter((link) => selected.has(link.id));
@@ -284,14 +327,16 @@ export default function LinksPage() {
     <>
       <header class="page-head">
         <h1>{t("links")}</h1>
-        <div class="page-actions">
-          <a class="button" href={href("/links/bulk")}>
-            <Icon name="upload" /> {t("bulk")}
-          </a>
-          <button type="button" class="button button-primary" onClick={create}>
-            <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
-          </button>
-        </div>
+        {canEdit && (
+          <div class="page-actions">
+            <a class="button" href={href("/links/bulk")}>
+              <Icon name="upload" /> {t("bulk")}
+            </a>
+            <button type="button" class="button button-primary" onClick={create}>
+              <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
+            </button>
+          </div>
+        )}
       </header>
       <FilterBar query={query} />
       {chosen.length > 0 && (

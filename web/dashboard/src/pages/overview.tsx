@@ -1,6 +1,7 @@
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href, setParams, usePlace } from "../app/router";
+import { can } from "../app/session";
 import { currentZone } from "../app/settings";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField } from "../components/field";
@@ -12,7 +13,7 @@ import { t } from "../i18n";
 import { filterQuery, filtersOf } from "../lib/filters";
 import { formatCount, hostAndSlug } from "../lib/format";
 import { rangeOf } from "../lib/range";
-import { accountSource } from "../lib/sources";
+import { workspaceSource } from "../lib/sources";
 
 const POLL_MS = 10_000;
 const TOP = 10;
@@ -84,13 +85,15 @@ export default function OverviewPage() {
         <h1>{t("overview")}</h1>
         <div class="page-actions">
           <TagChoice tag={tag} />
-          {tag && <ShareButton subject={{ tag }} name={tag} />}
-          <a class="button button-primary" href={href("/links", { edit: "new" })}>
-            <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
-          </a>
+          {tag && can("editor") && <ShareButton subject={{ tag }} name={tag} />}
+          {can("editor") && (
+            <a class="button button-primary" href={href("/links", { edit: "new" })}>
+              <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
+            </a>
+          )}
         </div>
       </header>
-      <Statistics source={accountSource(tag)} />
+      <Statistics source={workspaceSource(tag)} />
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} height={36} />}
       {data?.links.length === 0 && !isNarrowed && (

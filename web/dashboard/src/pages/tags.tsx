@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { api, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href, setParams, usePlace } from "../app/router";
+import { can } from "../app/session";
 import { notify } from "../app/toasts";
 import { Confirm, Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
@@ -72,6 +73,7 @@ function RenameDialog({ tag, tags, onClose, onSaved, isMerge }: DialogProps & { 
 
 interface RowProps {
   tag: Tag;
+  /** None for a viewer. */
   items: MenuItem[];
   onColor: (color: string) => void;
 }
@@ -83,7 +85,9 @@ function Row({ tag, items, onColor }: RowProps) {
         <TagChip tag={tag.name} />
       </td>
       <td>
-        <input type="color" class={tag.color ? "swatch" : "swatch swatch-none"} aria-label={t("tag.color.of", { tag: tag.name })} value={tag.color ?? DEFAULT_COLOR} onChange={(event) => onColor(event.currentTarget.value)} />
+        {items.length > 0 && (
+          <input type="color" class={tag.color ? "swatch" : "swatch swatch-none"} aria-label={t("tag.color.of", { tag: tag.name })} value={tag.color ?? DEFAULT_COLOR} onChange={(event) => onColor(event.currentTarget.value)} />
+        )}
       </td>
       <td class="number">
         <a href={href("/links", { tag: tag.name })} aria-label={`${tn("tag.links", tag.links)}: ${tag.name}`}>
@@ -92,7 +96,7 @@ function Row({ tag, items, onColor }: RowProps) {
       </td>
       <td class="number strong">{formatCount(tag.humans)}</td>
       <td class="cell-actions">
-        <Menu label={t("actions.of", { url: tag.name })} items={items} />
+        {items.length > 0 && <Menu label={t("actions.of", { url: tag.name })} items={items} />}
       </td>
     </tr>
   );
@@ -172,7 +176,7 @@ export default function TagsPage() {
       notify(t("tag.deleted", { tag: tag.name }));
       reload();
     });
-  const itemsOf = (tag: Tag): MenuItem[] => [
+  const itemsOf = (tag: Tag): MenuItem[] => !can("editor") ? [] : [
     { text: t("tag.rename"), icon: "edit", run: () => setOpen({ kind: "rename", tag }) },
     ...(tags.length > 1 ? [{ text: t("tag.merge"), icon: "link", run: () => setOpen({ kind: "merge", tag }) } as const] : []),
     ...(tag.color ? [{ text: t("tag.color.remove"), icon: "close", run: () => setColor(tag, null) } as const] : []),
@@ -190,7 +194,7 @@ export default function TagsPage() {
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={6} height={44} />}
       {data && tags.length === 0 && (
-        <Empty title={t("tags.none")} text={t("tags.none.text")}>
+        <Empty title={t("tags.none")} text={t(can("editor") ? "tags.none.text" : "viewer.text")}>
           <a class="button button-primary" href={href("/links")}>
             {t("tags.none.action")}
           </a>

@@ -1,0 +1,434 @@
+"""Workspaces as new people use them: an owner, an editor, a viewer, an administrator, and somebody who was invited and has no account. In
+Chromium, on the real services."""
+
+import re
+import urllib.parse
+
+import pytest
+from clients import Api, unique_email
+
+from dashboard.browser import PASSWORD, expect
+from dashboard.test_pages import COLOR_RULES, PHONE, WIDE, picture
+
+ROLES = ("admin", "editor", "viewer")
+# Routes of a person, of the instance, or of nobody.
+OUTSIDE = re.compile(r"/api/(auth|admin|shared|instance|workspaces$|workspaces\?|links/(public|sync)|invitations/(look|accept))")
+
+
+class Team:
+    """A workspace with an owner and one member of each other role, each with a client of the API."""
+
+    def __init__(self, base):
+        self.owner = Api(base)
+        self.owner.register_and_login(unique_email())
+        answer = self.owner.call("POST", "/api/workspaces", {"name": "Acme"})
+        assert answer.status == 201, answer
+        self.id = answer.json["workspace"]["id"]
+        for role in ROLES:
+            member = Api(base)
+            member.register_and_login(unique_email())
+            token = self.invite(member.email, role).partition("#")[2]
+            assert member.call("POST", "/api/invitations/accept", {"token": token}).status == 200
+            setattr(self, role, member)
+
+    def path(self, rest):
+        return f"/api/workspaces/{self.id}{rest}"
+
+    def call(self, method, rest, body=None, who=None):
+        answer = (who or self.owner).call(method, self.path(rest), body)
+        assert answer.status < 300, answer
+        return answer.json if answer.body else None
+
+    def invite(self, email, role):
+        """The address that accepts it."""
+        return self.call("POST", "/invitations", {"email": email, "role": role})["url"]
+
+    def create(self, who=None, **fields):
+        return self.call("POST", "/links", {"original_url": "https://example.com/landing", **fields}, who)["link"]
+
+    def links(self):
+        return self.call("GET", "/links")["links"]
+
+    def roles(self):
+        return {member["email"]: member["role"] for member in self.call("GET", "/members")["members"]}
+
+
+@pytest.fixture
+def team(env):
+    return Team(env["LINKS_API_URL"])
+
+
+@pytest.fixture
+def enter(browser):
+    """enter(member) opens a window in which that member is logged in."""
+    opened = []
+
+    def open_window(member, **options):
+        opened.append(browser.open(**options))
+        opened[-1].login(member.email)
+        return opened[-1]
+
+    yield open_window
+    for window in opened:
+        window.close()
+
+
+def row(page, text):
+    return page.get_by_role("row").filter(has_text=text)
+
+
+def act(page, text, action):
+    row(page, text).get_by_role("button", name="Actions for").click()
+    page.get_by_role("menuitem", name=action, exact=True).click()
+
+
+def switch(page, name):
+    page.get_by_role("button", name="Workspace:").click()
+    page.get_by_role("menuitem", name=name, exact=True).click()
+
+
+def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(window, browser):
+    page = window.page
+    owner, colleague = unique_email(), unique_email()
+    window.register(owner)
+    switch(page, "Manage workspaces")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("button", name="Create workspace").click()
+    page.get_by_label("Name", exact=True).fill("Acme & Söhne")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Members")
+    expect(page).to_have_url(re.compile(r"/app/w/\d+/members$"))
+    expect(page.get_by_role("button", name="Workspace: Acme & Söhne")).to_be_visible()
+    expect(page.get_by_text("You are alone in this workspace.")).to_be_visible()
+
+    page.get_by_role("button", name="Invite").click()
+    dialog = page.get_by_role("dialog", name="Invite to Acme & Söhne")
+    expect(dialog.get_by_label("E-mail address")).to_be_focused()
+    expect(dialog.get_by_role("radio")).to_have_count(4)
+    assert window.violations() == []
+    page.keyboard.type("nobody")
+    dialog.get_by_role("radio", name=re.compile("^Editor")).check()
+    page.get_by_label("E-mail address").fill(colleague)
+    dialog.get_by_role("button", name="Make invitation").click()
+    shown = page.get_by_role("dialog", name="Invitation made")
+    expect(shown).to_contain_text(f"Send this address to {colleague}.")
+    shown.get_by_role("button", name="Copy").click()
+    address = page.evaluate("navigator.clipboard.readText()")
+    assert address.startswith(f"{window.base}/app/invitation#") and address == shown.locator(".secret").inner_text()
+    assert window.violations() == []
+    picture(window, "/invitation-made", "light-wide")
+    shown.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("listitem").filter(has_text=colleague)).to_contain_text("Editor")
+
+    # The colleague knows nothing but the address.
+    other = browser.open()
+    other.page.goto(address)
+    expect(other.page.get_by_role("heading", level=1)).to_have_text("Join Acme & Söhne")
+    expect(other.page.get_by_text("Your role here: Editor")).to_be_visible()
+    assert other.violations() == []
+    other.page.get_by_label("E-mail address").fill(f"another-{unique_email()}")
+    other.page.get_by_label("Password").fill(PASSWORD)
+    other.page.get_by_role("button", name="Create account and accept").click()
+    expect(other.page.locator(".field-error")).to_contain_text("Use the address that was invited.")
+    other.page.get_by_label("E-mail address").fill(colleague)
+    other.page.get_by_label("Name").fill("Kim Koch")
+    other.page.get_by_role("button", name="Create account and accept").click()
+    expect(other.page.get_by_role("heading", level=1)).to_have_text("Overview")
+    expect(other.page.get_by_role("button", name="Workspace: Acme & Söhne")).to_be_visible()
+    other.page.get_by_role("link", name="Links", exact=True).click()
+    other.page.get_by_role("button", name="Create link").first.click()
+    other.page.get_by_label("Destination", exact=True).fill("https://example.com/by-kim")
+    other.page.keyboard.press("Enter")
+    expect(row(other.page, "by-kim")).to_have_count(1)
+    # It works once.
+    other.page.goto("about:blank")
+    other.page.goto(address)
+    expect(other.page.get_by_role("heading", level=1)).to_have_text("This invitation is not valid any more")
+    other.close()
+
+    page.reload()
+    expect(row(page, "Kim Koch")).to_contain_text("Editor")
+    expect(page.get_by_text("Invitations that nobody has accepted yet")).to_have_count(0)
+    page.get_by_role("link", name="Links", exact=True).click()
+    expect(row(page, "by-kim")).to_contain_text("Kim Koch")
+
+
+def test_an_invitation_is_revoked_and_its_address_is_worth_nothing(team, enter, browser):
+    email = unique_email()
+    valid, revoked = team.invite(unique_email(), "viewer"), team.invite(email, "viewer")
+    window = enter(team.owner)
+    window.goto(f"/w/{team.id}/members")
+    pending = window.page.get_by_role("region", name="Invitations").get_by_role("listitem")
+    expect(pending).to_have_count(2)
+    window.page.get_by_role("button", name=f"Revoke {email}").click()
+    window.page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(pending).to_have_count(1)
+    guest = browser.open()
+    guest.goto(f"/invitation#{revoked.partition('#')[2]}")
+    expect(guest.page.get_by_role("heading", level=1)).to_have_text("This invitation is not valid any more")
+    assert guest.violations() == []
+    guest.goto("/start")
+    guest.goto(f"/invitation#{valid.partition('#')[2]}")
+    expect(guest.page.get_by_role("heading", level=1)).to_have_text("Join Acme")
+    guest.close()
+
+
+def test_somebody_who_is_logged_in_with_another_address_is_told_and_comes_in_with_the_right_one(team, enter, user):
+    invited = Api(team.owner.base)
+    invited.register_and_login(f"invited-{unique_email()}")
+    address = team.invite(invited.email, "viewer")
+    window = enter(user)
+    page = window.page
+    page.goto(f"{window.base}/app/invitation#{address.partition('#')[2]}")
+    expect(page.get_by_text(f"but you are logged in as {user.email}")).to_be_visible()
+    expect(page.get_by_role("button", name="Accept the invitation")).to_have_count(0)
+    assert window.violations() == []
+    page.get_by_role("main").get_by_role("button", name="Log out").click()
+    page.get_by_role("link", name="Log in").click()
+    page.get_by_label("E-mail address", exact=True).fill(invited.email)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_text(f"You are logged in as {invited.email}.")).to_be_visible()
+    page.get_by_role("button", name="Accept the invitation").click()
+    expect(page.get_by_role("button", name="Workspace: Acme")).to_be_visible()
+    assert team.roles()[invited.email] == "viewer"
+
+
+def test_an_editor_makes_links_and_moves_them_to_a_workspace_of_their_own_and_back(team, enter, visitor):
+    link, other = team.create(title="Ours"), team.create(title="Of the team")
+    window = enter(team.editor)
+    page = window.page
+    window.goto("/")
+    switch(page, "Acme")
+    expect(page).to_have_url(re.compile(rf"/app/w/{team.id}/$"))
+    page.keyboard.press("c")
+    page.get_by_label("Destination", exact=True).fill("https://example.com/by-editor")
+    page.keyboard.press("Enter")
+    expect(row(page, "by-editor")).to_contain_text(team.editor.email)
+    row(page, "Ours").get_by_role("checkbox").check()
+    page.get_by_role("region", name="Selected links").get_by_role("button", name="Move").click()
+    dialog = page.get_by_role("dialog", name="Move 1 link")
+    expect(dialog).to_contain_text("Members of Personal see them")
+    assert window.violations() == []
+    dialog.get_by_role("button", name="Move").click()
+    expect(page.get_by_text("1 link is in Personal now.")).to_be_visible()
+    expect(row(page, "Ours")).to_have_count(0)
+    assert team.editor.call("GET", f"/api/links/{link['id']}").json["link"]["title"] == "Ours"
+    assert visitor.follow(link["slug"]).status == 302
+    page.get_by_role("button", name="Undo").click()
+    expect(row(page, "Ours")).to_have_count(1)
+    assert {each["id"] for each in team.links()} >= {link["id"], other["id"]}
+    # Nothing that only an administrator may do is offered.
+    page.get_by_role("link", name="Members").click()
+    expect(row(page, team.owner.email)).to_contain_text("Owner")
+    expect(page.get_by_role("button", name="Invite")).to_have_count(0)
+    page.get_by_role("link", name="Workspace", exact=True).click()
+    expect(page.get_by_text("Your role here: Editor")).to_be_visible()
+    expect(page.get_by_role("main").get_by_role("button")).to_have_count(0)
+
+
+def test_a_viewer_finds_the_figures_and_no_button_that_would_be_refused(team, enter, visitor):
+    link = team.create(title="Spring", tags=["sale"])
+    team.call("POST", "/shares", {"tag": "sale"})
+    visitor.follow(link["slug"])
+    window = enter(team.viewer)
+    page = window.page
+    refused = []
+    page.on("response", lambda response: refused.append(response.url) if response.status == 403 else None)
+    window.goto(f"/w/{team.id}/links")
+    expect(row(page, "Spring")).to_be_visible()
+    expect(page.get_by_role("checkbox")).to_have_count(0)
+    page.keyboard.press("c")
+    row(page, "Spring").get_by_role("button", name="Actions for").click()
+    expect(page.get_by_role("menuitem")).to_have_text(["QR code"])
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    row(page, "Spring").get_by_role("link").first.click()
+    expect(page.locator(".tile-count").first).to_have_text("1")
+    expect(page.get_by_text(f"Created by {team.owner.email}")).to_be_visible()
+    expect(page.get_by_role("button", name="Share", exact=True)).to_have_count(0)
+    writing = re.compile("^(Create|Invite|Revoke|Delete|Save$|Share$|Move|Rename|Hand over)")
+    for path in ("/", "/?tag=sale", "/links?edit=new", "/tags", "/live", "/shares", "/members", "/workspace"):
+        window.goto(f"/w/{team.id}{path}")
+        window.settle()
+        expect(page.get_by_role("main").get_by_role("button", name=writing)).to_have_count(0)
+        expect(page.get_by_role("main").get_by_role("link", name=writing)).to_have_count(0)
+        assert window.violations() == [], path
+    expect(page.get_by_role("link", name="API keys")).to_have_count(0)
+    for path in ("/keys", "/links/bulk", "/audit"):
+        window.goto(f"/w/{team.id}{path}")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Page not found")
+    assert refused == []
+    # They can leave by themselves.
+    window.goto(f"/w/{team.id}/members")
+    act(page, team.viewer.email, "Leave")
+    page.get_by_role("dialog", name="Leave Acme?").get_by_role("button", name="Leave").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Workspaces")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    assert team.viewer.email not in team.roles()
+
+
+def test_an_administrator_changes_a_role_and_removes_a_member_by_keyboard_alone(team, enter):
+    window = enter(team.admin)
+    page, keys = window.page, window.page.keyboard
+    window.goto(f"/w/{team.id}/members")
+    window.settle()
+    expect(row(page, team.owner.email).get_by_role("button")).to_have_count(0)
+    window.choose(f"Actions for {team.viewer.email}", 0)
+    dialog = page.get_by_role("dialog", name=f"Role of {team.viewer.email}")
+    expect(dialog.get_by_role("radio")).to_have_count(3)
+    window.tab_to("Viewer.*")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(row(page, team.viewer.email)).to_contain_text("Editor")
+    assert team.roles()[team.viewer.email] == "editor"
+    window.choose(f"Actions for {team.editor.email}", -1)
+    window.press("Remove")
+    expect(page.get_by_text(f"{team.editor.email} is removed.")).to_be_visible()
+    assert team.editor.call("GET", team.path("/links")).status == 404
+    window.press("Workspace")
+    window.tab_to("Name")
+    keys.press("Control+A")
+    keys.type("Acme Ltd")
+    keys.press("Enter")
+    expect(page.get_by_role("button", name="Workspace: Acme Ltd")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("Delete|Hand over"))).to_have_count(0)
+    window.press("Audit log")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Audit log")
+    expect(page.locator("tbody tr").filter(has_text=team.admin.email).first).to_be_visible()
+
+
+def test_an_owner_hands_over_and_leaves_and_the_last_one_cannot(team, enter):
+    window = enter(team.owner)
+    page = window.page
+    window.goto(f"/w/{team.id}/members")
+    expect(page.get_by_text("You are the only owner.")).to_be_visible()
+    expect(row(page, team.owner.email).get_by_role("button")).to_have_count(0)
+    page.get_by_role("link", name="Workspace", exact=True).click()
+    page.get_by_label("To", exact=True).select_option(team.admin.email)
+    page.get_by_role("button", name="Hand over").click()
+    page.get_by_role("dialog").get_by_role("button", name="Hand over").click()
+    expect(page.get_by_text("Your role here: Administrator")).to_be_visible()
+    expect(page.get_by_role("button", name="Delete workspace")).to_have_count(0)
+    roles = team.roles()
+    assert (roles[team.admin.email], roles[team.owner.email]) == ("owner", "admin")
+    page.get_by_role("link", name="Members").first.click()
+    act(page, team.owner.email, "Leave")
+    page.get_by_role("dialog").get_by_role("button", name="Leave").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Workspaces")
+    window.goto(f"/w/{team.id}/links")
+    expect(page.get_by_role("heading", level=1)).to_have_text("This workspace does not exist")
+    assert window.violations() == []
+
+
+def test_a_workspace_is_deleted_only_after_its_name_and_restored(team, enter):
+    link = team.create()
+    window = enter(team.owner)
+    page = window.page
+    window.goto(f"/w/{team.id}/workspace")
+    delete = page.get_by_role("button", name="Delete workspace")
+    field = page.get_by_label("To confirm, enter its name: Acme")
+    expect(delete).to_be_disabled()
+    field.fill("acme")
+    expect(delete).to_be_disabled()
+    field.fill("Acme")
+    delete.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Workspaces")
+    expect(row(page, "Acme")).to_contain_text("Can be restored until")
+    assert window.violations() == []
+    picture(window, "/workspaces-deleted", "light-wide")
+    page.get_by_role("button", name="Workspace:").click()
+    expect(page.get_by_role("menuitem", name="Acme")).to_have_count(0)
+    page.keyboard.press("Escape")
+    other = enter(team.editor)
+    other.goto(f"/w/{team.id}/links")
+    expect(other.page.get_by_role("heading", level=1)).to_have_text("This workspace is deleted")
+    other.goto("/workspaces")
+    expect(row(other.page, "Acme")).to_contain_text("Can be restored until")
+    expect(other.page.get_by_role("button", name="Restore Acme")).to_have_count(0)
+    page.get_by_role("button", name="Restore Acme").click()
+    expect(page.get_by_role("button", name="Workspace: Acme")).to_be_visible()
+    assert [each["id"] for each in team.links()] == [link["id"]]
+
+
+def test_each_address_names_its_workspace_and_goes_back_and_forth(team, enter):
+    team.create(title="Of the team")
+    team.owner.create(title="Of my own")
+    own = team.owner.call("GET", "/api/auth/me").json["user"]["id"]
+    window = enter(team.owner)
+    page = window.page
+    window.goto("/links?sort=humans")
+    expect(page).to_have_url(re.compile(rf"/app/w/{own}/links\?sort=humans$"))
+    expect(row(page, "Of my own")).to_be_visible()
+    switch(page, "Acme")
+    page.get_by_role("link", name="Links", exact=True).click()
+    expect(row(page, "Of the team")).to_be_visible()
+    expect(row(page, "Of my own")).to_have_count(0)
+    page.get_by_role("link", name="Account", exact=True).click()
+    expect(page.get_by_role("button", name="Workspace: Acme")).to_be_visible()
+    for _ in range(3):
+        page.go_back()
+    expect(row(page, "Of my own")).to_be_visible()
+    expect(page).to_have_url(re.compile(rf"/app/w/{own}/links"))
+    for _ in range(2):
+        page.go_forward()
+    expect(row(page, "Of the team")).to_be_visible()
+    # A page without a name of its own shows the workspace of the last visit.
+    window.goto("/account")
+    expect(page.get_by_role("button", name="Workspace: Acme")).to_be_visible()
+
+
+def test_everything_of_a_workspace_is_asked_in_it(team, enter, visitor):
+    link = team.create(tags=["a"])
+    window = enter(team.owner)
+    asked = []
+    window.page.on("request", lambda request: asked.append(urllib.parse.urlsplit(request.url)._replace(scheme="", netloc="").geturl()))
+    for path in ("/", "/links", f"/links/{link['id']}", "/tags", "/keys", "/shares", "/members", "/workspace", "/audit", "/live"):
+        window.goto(f"/w/{team.id}{path}")
+        window.settle()
+    expect(window.page.get_by_text("Connected")).to_be_visible()
+    visitor.follow(link["slug"])
+    expect(row(window.page, f"/{link['slug']}")).to_be_visible()
+    routes = [each for each in asked if each.startswith("/api/")]
+    prefix = f"/api/workspaces/{team.id}"
+    assert [each for each in routes if not each.startswith(prefix) and not OUTSIDE.match(each)] == []
+    for route in ("/live", "/links", "/stats/summary", "/members", "/audit"):
+        assert any(each.startswith(prefix + route) for each in routes), route
+
+
+def test_nobody_learns_of_a_workspace_of_others(team, enter, user):
+    window = enter(user)
+    for number in (team.id, 999_999_999):
+        window.goto(f"/w/{number}/links")
+        expect(window.page.get_by_role("heading", level=1)).to_have_text("This workspace does not exist")
+    window.page.get_by_role("main").get_by_role("link", name="Workspaces").click()
+    window.page.get_by_role("link", name="Personal").click()
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Overview")
+
+
+def test_the_pages_of_a_team_are_accessible_and_nothing_is_cut_off(team, enter, browser):
+    team.call("PATCH", "", {"name": "The rather long name of a workspace of several companies"})
+    for number in range(3):
+        team.create(who=team.editor, title=f"Link {number}", tags=["spring"])
+    invited = unique_email()
+    address = "/invitation#" + team.invite(invited, "editor").partition("#")[2]
+    windows = [(enter(team.owner, color_scheme="light"), [f"/w/{team.id}{path}" for path in ("/links", "/members", "/workspace", "/audit")] + ["/workspaces", address])]
+    guest = browser.open(color_scheme="light")
+    windows.append((guest, [address]))
+    for window, paths in windows:
+        for path in paths:
+            window.goto("/start")
+            window.goto(path)
+            window.settle()
+            name = f"/team{path.partition('#')[0].removeprefix(f'/w/{team.id}')}{'-guest' if window is guest else ''}"
+            picture(window, name, "light-wide")
+            assert window.violations() == [], path
+            window.page.emulate_media(color_scheme="dark")
+            assert window.violations(COLOR_RULES) == [], path
+            window.resize(*PHONE)
+            picture(window, name, "dark-phone")
+            assert (window.overflow() <= 0, window.cut_off()) == (True, []), path
+            window.resize(*WIDE)
+            window.page.emulate_media(color_scheme="light")
+    guest.close()

@@ -1,0 +1,20 @@
+import { api, type Schemas, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { currentWorkspace } from "../app/session";
+import { t } from "../i18n";
+
+export type Member = Schemas["Member"];
+
+export const memberName = (member: Pick<Member, "name" | "email">): string => member.name || member.email;
+
+export const loadMembers = (signal: AbortSignal) => unwrap(api.GET("/api/members", { signal }));
+
+/** Names who made something, in a workspace of several people. Where there is only one, nobody needs to be named. */
+export function useCreators(): (id: number | null) => string | undefined {
+  const { data } = useQuery((currentWorkspace()?.members ?? 0) > 1 ? "members" : null, loadMembers);
+  return (id) => {
+    if (!data || id === null) return undefined;
+    const member = data.members.find((each) => each.user_id === id);
+    return member ? memberName(member) : t("member.former");
+  };
+}
