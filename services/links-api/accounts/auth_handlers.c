@@ -19,6 +19,8 @@ struct attempt {
 	bool wants_session;
 	/* id 0: there is none. */
 	struct user user;
+	/* At registration: the one that is taken; id 0: none. */
+	struct invitation invitation;
 };
 
 /* NULL: the response is complete. */
@@ -45,9 +47,11 @@ static enum err create_user_on(void *ctx, struct pg_conn *conn)
 	const struct credentials *wanted = &a->credentials;
 	enum err err = user_store_create(conn, wanted->email, wanted->name, a->hash, &a->user);
 	a->job.request->user_id = err == OK ? a->user.id : 0;
-	return err == OK ? audit_store_record(a->job.request, conn, "user.create", AUDIT_STORE_USER,
-	                                      a->user.id, NULL)
-	                 : err;
+	if (err == OK)
+		err = audit_store_record(a->job.request, conn, "user.create", AUDIT_STORE_USER,
+		                         a->user.id, NULL);
+	return err == OK && a->invitation.id ? invitation_take(a->job.request, conn, &a->invitation)
+	                                     : err;
 }
 
 static enum err create_user(struct attempt *a)
@@ -69,7 +73,7 @@ static void register_job(void *state)
 	} else if (err == ERR_CONFLICT) {
 		response_conflict(r, "email-taken", "/email", "already belongs to an account");
 	} else {
-		response_failure(r, err);
+		invitation_refuse(r, false, err);
 	}
 }
 
@@ -80,7 +84,7 @@ enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 	if (!registration_is_possible(r) || !authentication_has_https(r))
 		return HTTP_COMPLETE;
 	struct attempt *a = attempt_new(r, true);
-	if (a && !registration_admits(r, &a->credentials)) {
+	if (a && !registration_admits(r, &a->credentials, &a->invitation)) {
 		password_job_free(a);
 		return HTTP_COMPLETE;
 	}

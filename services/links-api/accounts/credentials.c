@@ -72,16 +72,26 @@ static void read_name(const struct json *object, char out[static USER_NAME_SIZE]
 		snprintf(out, USER_NAME_SIZE, "%s", name);
 }
 
+/* A token that does not fit is as wrong as its beginning. */
+static void read_invitation(const struct json *object, char out[static SECRET_SIZE],
+                            struct http_problem_fields *wrong)
+{
+	const char *token = member_text_of(object, "invitation", false, wrong);
+	snprintf(out, SECRET_SIZE, "%s", token ? token : "");
+}
+
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
                           struct http_problem_fields *wrong)
 {
-	static const char *const names[] = { "email", "password", "name" };
+	static const char *const names[] = { "email", "password", "name", "invitation" };
 	struct credentials read = { 0 };
-	member_reject_unknown(object, names, has_name ? 3 : 2, wrong);
+	member_reject_unknown(object, names, has_name ? 4 : 2, wrong);
 	read_email(object, &read, wrong);
 	read_password(object, "password", has_name ? PASSWORD_CHARS_MIN : 1, read.password, wrong);
-	if (has_name)
+	if (has_name) {
 		read_name(object, read.name, wrong);
+		read_invitation(object, read.invitation, wrong);
+	}
 	if (wrong->count == 0)
 		*out = read;
 	credentials_wipe(&read);

@@ -1,4 +1,7 @@
-/* Parses bodies about one's own account. Register, login: {email, password, name?}. Pure. */
+/*
+ * Parses bodies about one's own account: login {email, password}, and to register also {name?,
+ * invitation?}. Pure.
+ */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_CREDENTIALS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_CREDENTIALS_H
 
@@ -8,19 +11,23 @@
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
 #include "services/links-api/identity/password.h"
+#include "services/links-api/identity/secret.h"
 #include "services/links-api/identity/user_store.h"
 
 struct credentials {
 	char email[USER_EMAIL_SIZE];
 	char password[PASSWORD_SIZE];
 	char name[USER_NAME_SIZE];
+	/* The token of an invitation; "" = none. */
+	char invitation[SECRET_SIZE];
 };
 
 /*
  * ERR_INVALID: wrong lists every invalid field. email: see mail_address.h. password: at least
  * PASSWORD_CHARS_MIN characters and at most PASSWORD_BYTES_MAX bytes; JSON strings never contain a
- * NUL here. name: allowed only if has_name, at most USER_NAME_CHARS_MAX characters. Without
- * has_name, at login, a short password is not invalid but wrong, and only an empty one is invalid.
+ * NUL here. name, at most USER_NAME_CHARS_MAX characters, and invitation: allowed only if has_name.
+ * Without has_name, at login, a short password is not invalid but wrong, and only an empty one is
+ * invalid.
  */
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
                           struct http_problem_fields *wrong) MUST_CHECK;

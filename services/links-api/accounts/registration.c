@@ -24,12 +24,24 @@ bool registration_is_possible(struct request *r)
 	return false;
 }
 
-/* The one place where an invitation to register is checked. There are none yet. */
-static bool is_invited(const struct request *r, const struct credentials *wanted)
+/* invitation: id 0 = the credentials name none. False: the request has been answered. */
+static bool find_invitation(struct request *r, const struct credentials *wanted,
+                            struct invitation *invitation)
 {
-	(void)r;
-	(void)wanted;
-	return false;
+	uint8_t hash[DIGEST_SIZE];
+	struct pg_conn *conn = NULL;
+	*invitation = (struct invitation){ 0 };
+	if (!*wanted->invitation)
+		return true;
+	secret_hash(wanted->invitation, hash);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err == OK)
+		err = invitation_find(conn, hash, invitation);
+	pg_pool_release(r->api->pg, conn);
+	bool is_for_another = err == OK && !invitation_is_for(invitation, wanted->email);
+	if (err != OK || is_for_another)
+		invitation_refuse(r, is_for_another, err);
+	return err == OK && !is_for_another;
 }
 
 bool registration_is_domain_of(const char *domains, const char *email)
@@ -49,11 +61,14 @@ bool registration_is_domain_of(const char *domains, const char *email)
 	return false;
 }
 
-bool registration_admits(struct request *r, const struct credentials *wanted)
+bool registration_admits(struct request *r, const struct credentials *wanted,
+                         struct invitation *invitation)
 {
 	const char *domains = r->api->config->registration_domains;
 	struct http_problem_fields wrong = { 0 };
-	if (is_set_to(r->api, "invite") && !is_invited(r, wanted)) {
+	if (!find_invitation(r, wanted, invitation))
+		return false;
+	if (is_set_to(r->api, "invite") && !invitation->id) {
 		response_problem(r, 403, "registration-closed",
 		                 "Registering at this server needs an invitation. Ask an "
 		                 "administrator for one.");

@@ -11,15 +11,18 @@
 #include "lib/base/shutdown.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/http/request.h"
+#include "services/links-api/workspaces/invitation.h"
 
 /* Before the body is read. False: nobody may register, and the request has been answered with 403. */
 bool registration_is_possible(struct request *r);
 
 /*
  * False: this person may not register, and the request has been answered with 403
- * "registration-closed" or 400 "email-domain".
+ * "registration-closed", 400 "email-domain", or what invitation_refuse says. invitation: the one that
+ * the credentials name; id 0 = none.
  */
-bool registration_admits(struct request *r, const struct credentials *wanted);
+bool registration_admits(struct request *r, const struct credentials *wanted,
+                         struct invitation *invitation);
 
 /* Pure. */
 bool registration_is_domain_of(const char *domains, const char *email);

@@ -22,7 +22,7 @@ struct user_change;
  */
 enum http_progress instance_handlers_get(void *ctx, struct http_exchange *x);
 
-/* → 201 {user}, 400, 403 "registration-closed" or "https-required", 409 "email-taken" */
+/* → 201 {user}, 400, 403 "registration-closed" or "https-required", 409 "email-taken"; invitation_refuse */
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x);
 
 /* → 200 {access_token, token_type, expires_in}, 400, 401 */

@@ -350,6 +350,31 @@ def test_where_there_is_mail_the_invited_person_gets_one(start, database):
     assert 429 in refused, "nobody floods a mailbox with invitations"
 
 
+def test_an_invitation_lets_its_address_register_where_nobody_else_may(start, database, expect):
+    service = start(REGISTRATION="invite")
+    root, team = Person(service, database, "admin"), Team(service, database)
+    emails = [unique_email() for _ in range(3)]
+    tokens = [invite(team.of("admin"), emails[0])["token"], root.call("POST", "/api/admin/invitations", {"email": emails[1]}).json["token"]]
+    nobody = Api(service.url)
+
+    def register(email, **more):
+        return nobody.call("POST", "/api/auth/register", {"email": email, "password": PASSWORD, **more})
+
+    assert kind_of(register(emails[2])) == (403, "registration-closed")
+    assert kind_of(register(emails[2], invitation=tokens[0])) == (403, "invitation-for-another")
+    assert kind_of(register(emails[0], invitation="wmi_" + "x" * 43)) == (404, "no-invitation")
+    expect(register(emails[0], invitation=7), 400, "/invitation")
+    assert database.value("SELECT count(*) FROM users WHERE email = ANY(%s)", emails) == 0
+    made = register(emails[0].upper(), invitation=tokens[0])
+    assert made.status == 201 and database.run("SELECT workspace_id, role FROM members WHERE user_id = %s ORDER BY role", made.json["user"]["id"]) == [
+        (team.id, "editor"), (made.json["user"]["id"], "owner")
+    ]  # fmt: skip
+    assert kind_of(register(unique_email(), invitation=tokens[0])) == (404, "no-invitation")
+    assert register(emails[1], invitation=tokens[1]).status == 201
+    assert nobody.call("POST", "/api/auth/login", {"email": emails[1], "password": PASSWORD}).status == 200
+    assert database.value("SELECT count(*) FROM invitations WHERE email = ANY(%s)", emails) == 0
+
+
 # --- the end of a workspace ---
 
 
