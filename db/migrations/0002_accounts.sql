@@ -86,7 +86,8 @@ END
 $$;
 CREATE TRIGGER users_make_workspace AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION users_make_workspace();
 
--- A key works while its maker is a member, with at most the maker's role.
+-- A key works while its maker is a member, with at most the maker's role. One that a key made ends with
+-- that key.
 CREATE TABLE api_keys (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     workspace_id bigint NOT NULL REFERENCES workspaces (id),
@@ -96,13 +97,20 @@ CREATE TABLE api_keys (
                                         AND scopes <@ ARRAY['links:read', 'links:write', 'stats:read', 'visits:read', 'shares:read',
                                                             'shares:write', 'keys:read', 'keys:write', 'workspace:read',
                                                             'workspace:write', 'admin:read', 'admin:write']),
+    -- It sees and changes only links that have one of these; empty = all.
+    tags         text[] NOT NULL DEFAULT '{}' CHECK (cardinality(tags) <= 20),
+    made_by_key  bigint REFERENCES api_keys (id) ON DELETE CASCADE, -- NULL = a person made it
     hint         text NOT NULL CHECK (length(hint) <= 8), -- the beginning of the secret, to tell keys apart
     secret_hash  bytea NOT NULL CHECK (octet_length(secret_hash) = 32), -- SHA-256
+    -- The secret before the last rotation works as well until then.
+    old_secret_hash  bytea UNIQUE CHECK (octet_length(old_secret_hash) = 32),
+    old_secret_until timestamptz,
     expires_at   timestamptz,
     last_used_at timestamptz, -- to the minute
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT api_keys_secret_hash_key UNIQUE (secret_hash)
 );
+CREATE INDEX api_keys_made_by_idx ON api_keys (made_by_key) WHERE made_by_key IS NOT NULL;
 CREATE INDEX api_keys_workspace_idx ON api_keys (workspace_id, id);
 CREATE INDEX api_keys_created_by_idx ON api_keys (created_by);
 

@@ -105,8 +105,9 @@ static enum err audit_creation(const struct creation *c, struct pg_conn *conn)
 }
 
 /* err: of finding the link. */
-static enum err note_link(struct creation *c, enum err err, const struct link *link)
+static enum err note_link(struct creation *c, enum err err, struct link *link)
 {
+	err = request_check_link(c->job.request, err, link);
 	if (err == OK && link->entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
 	c->has_no_link = err == ERR_NOT_FOUND;
@@ -200,6 +201,13 @@ static void create_job(void *state)
 		response_failure(r, err);
 }
 
+static bool may_share_tag(const struct request *r, const struct share *wanted)
+{
+	struct link_tags tags = { .count = 1 };
+	snprintf(tags.tag[0], LINK_TAG_SIZE, "%s", wanted->tag);
+	return wanted->link_id || request_sees_tags(r, &tags);
+}
+
 enum http_progress share_handlers_create(void *ctx, struct http_exchange *x)
 {
 	(void)x;
@@ -215,7 +223,9 @@ enum http_progress share_handlers_create(void *ctx, struct http_exchange *x)
 	c->wanted.sponsor_id = r->sponsor_id;
 	c->wanted.created_by = r->user_id;
 	secret_generate(SECRET_SHARE, &c->token);
-	if (err == OK && *c->password) {
+	if (err == OK && !may_share_tag(r, &c->wanted)) {
+		response_key_limited(r, "It shares only these tags.");
+	} else if (err == OK && *c->password) {
 		err = check_room(c);
 		if (err == OK)
 			return password_job_submit(c, PASSWORD_DOOR_NEW_SHARE, r->user_id, NULL,

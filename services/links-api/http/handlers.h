@@ -94,12 +94,21 @@ enum http_progress invitation_handlers_look(void *ctx, struct http_exchange *x);
 /* {token} → 200, 400, 403 "invitation-for-another", 404 "no-invitation", 409 "too-many-members" */
 enum http_progress invitation_handlers_accept(void *ctx, struct http_exchange *x);
 
-/* → 201 {key, secret}, the only response with it; 400, 409 (API_KEY_KEYS_MAX) */
-enum http_progress api_key_handle_create(void *ctx, struct http_exchange *x);
-/* → 200 {keys} */
-enum http_progress api_key_handle_list(void *ctx, struct http_exchange *x);
-/* → 204, 404, also for another user's */
-enum http_progress api_key_handle_delete(void *ctx, struct http_exchange *x);
+/*
+ * --- API keys (identity/api_key_handlers.c). 403 "not-your-key": it acts for another member; "key-limited":
+ * the API key of the request has less than that one; 404: also for a key that the caller does not see ---
+ */
+
+/* → 201 {key, secret}, the only response with it; 400, 403 "not-a-member", 409 (API_KEY_KEYS_MAX) */
+enum http_progress api_key_handlers_create(void *ctx, struct http_exchange *x);
+/* → 200 {keys}: the caller's; for admins of the workspace all */
+enum http_progress api_key_handlers_list(void *ctx, struct http_exchange *x);
+/* {name?, scopes?, tags?, expires_at?, created_by?} → 200 {key}, 400, 403, 404 */
+enum http_progress api_key_handlers_change(void *ctx, struct http_exchange *x);
+/* {overlap_s?} → 200 {key, secret}, 400, 403, 404 */
+enum http_progress api_key_handlers_rotate(void *ctx, struct http_exchange *x);
+/* → 204, 403 "key-limited", 404 */
+enum http_progress api_key_handlers_delete(void *ctx, struct http_exchange *x);
 
 /* --- shares --- */
 

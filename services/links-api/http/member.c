@@ -1,5 +1,6 @@
 #include "services/links-api/http/member.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/timestamp.h"
@@ -133,4 +134,48 @@ bool member_is_text(const char *text, size_t max, const char *pointer,
 {
 	return is_without_control(text, "\t\n\r", pointer, wrong) &&
 	       has_length(text, 0, max, pointer, wrong);
+}
+
+bool member_tag(const char *text, const char *pointer, char out[static LINK_TAG_SIZE],
+                struct http_problem_fields *wrong)
+{
+	if (!member_is_line(text, 1, LINK_TAG_CHARS_MAX, pointer, wrong))
+		return false;
+	if (strcmp(text, ".") == 0 || strcmp(text, "..") == 0) {
+		http_problem_add_field(wrong, pointer, "dots", "must not be . or ..");
+		return false;
+	}
+	snprintf(out, LINK_TAG_SIZE, "%s", text);
+	return true;
+}
+
+static void read_tag(const struct json *value, const char *list, size_t index,
+                     struct link_tags *tags, struct http_problem_fields *wrong)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	snprintf(pointer, sizeof(pointer), "%s/%zu", list, index);
+	const char *text = member_text(value, pointer, wrong);
+	char tag[LINK_TAG_SIZE];
+	if (!text || !member_tag(text, pointer, tag, wrong))
+		return;
+	if (link_tags_find(tags, tag) < tags->count)
+		http_problem_add_field(wrong, pointer, "duplicate", "is given twice");
+	else
+		snprintf(tags->tag[tags->count++], LINK_TAG_SIZE, "%s", tag);
+}
+
+void member_tags(const struct json *value, const char *pointer, struct link_tags *out,
+                 struct http_problem_fields *wrong)
+{
+	out->count = 0;
+	if (json_type(value) == JSON_NULL)
+		return;
+	bool is_array = json_type(value) == JSON_ARRAY;
+	if (!is_array || json_count(value) > LINK_TAGS_MAX) {
+		http_problem_add_field(wrong, pointer, is_array ? "too-many" : "type",
+		                       "must be an array of at most %d strings", LINK_TAGS_MAX);
+		return;
+	}
+	for (size_t i = 0; i < json_count(value); i++)
+		read_tag(json_at(value, i), pointer, i, out, wrong);
 }

@@ -11,6 +11,7 @@
 
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
+#include "lib/links/link.h"
 
 /* Writes "/" and the escaped name (JSON Pointer, RFC 6901). Truncates a name that does not fit. */
 void member_pointer(const char *name, char out[static HTTP_PROBLEM_POINTER_SIZE]);
@@ -43,5 +44,16 @@ bool member_is_line(const char *text, size_t min, size_t max, const char *pointe
 /* As member_is_line with at most max characters; line breaks and tabs are allowed. */
 bool member_is_text(const char *text, size_t max, const char *pointer,
                     struct http_problem_fields *wrong);
+
+/*
+ * Copies text to out if a tag may have that name: 1 to 50 characters without control characters,
+ * and neither "." nor "..", which clients remove from paths. Otherwise reports it at pointer.
+ */
+bool member_tag(const char *text, const char *pointer, char out[static LINK_TAG_SIZE],
+                struct http_problem_fields *wrong);
+
+/* Reads an array of at most LINK_TAGS_MAX different tags; null is none. */
+void member_tags(const struct json *value, const char *pointer, struct link_tags *out,
+                 struct http_problem_fields *wrong);
 
 #endif

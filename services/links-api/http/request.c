@@ -16,6 +16,7 @@ static void release(void *state)
 	if (r->handler_state)
 		r->release_handler_state(r->handler_state);
 	free(r->share);
+	free(r->tags);
 	free(r);
 }
 
@@ -76,6 +77,27 @@ int64_t request_workspaces(const struct request *r)
 {
 	bool is_of_all = request_is_admin(r) && r->named_workspace_id == 0;
 	return is_of_all ? LINK_STORE_ANY_WORKSPACE : r->workspace_id;
+}
+
+bool request_sees_tags(const struct request *r, const struct link_tags *tags)
+{
+	const char *tag = r->tags;
+	while (tag) {
+		size_t len = strcspn(tag, "\x1f");
+		for (size_t i = 0; i < tags->count; i++)
+			if (strncmp(tags->tag[i], tag, len) == 0 && tags->tag[i][len] == '\0')
+				return true;
+		tag = tag[len] ? tag + len + 1 : NULL;
+	}
+	return !r->tags;
+}
+
+enum err request_check_link(const struct request *r, enum err err, struct link *link)
+{
+	if (err != OK || request_sees_tags(r, &link->tags))
+		return err;
+	memset(link, 0, sizeof(*link));
+	return ERR_NOT_FOUND;
 }
 
 int64_t request_path_id(const struct request *r)

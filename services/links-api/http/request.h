@@ -15,6 +15,8 @@
 #include "lib/json/json.h"
 #include "services/links-api/http/api.h"
 
+struct link;
+struct link_tags;
 struct share;
 
 enum request_auth {
@@ -78,6 +80,11 @@ struct request {
 	bool has_admin_role;
 	/* SCOPE_…; access tokens and sessions have all of them. */
 	unsigned scopes;
+	/*
+	 * The tags to which the API key is limited, separated by U+001F: it sees and changes only links
+	 * that have one of them. NULL = not limited. Owned.
+	 */
+	char *tags;
 	/* What the reader of a share may see; NULL = no share. */
 	struct share *share;
 	struct request_credentials credentials;
@@ -124,6 +131,23 @@ bool request_may_access_links_of(const struct request *r, int64_t workspace_id);
  * path names none.
  */
 int64_t request_workspaces(const struct request *r);
+
+/*
+ * True unless the API key is limited to tags and a link with these has none of them. To the key, such a
+ * link does not exist.
+ */
+bool request_sees_tags(const struct request *r, const struct link_tags *tags);
+
+/*
+ * After reading a link, with this error: passes it on. ERR_NOT_FOUND also: the request does not see the
+ * link, and *link is cleared.
+ */
+enum err request_check_link(const struct request *r, enum err err, struct link *link) MUST_CHECK;
+
+/* The SQL of the same for a row of links. parameter: "$3", the text of the request's tags or NULL. */
+#define REQUEST_SEES_TAGS(tags, parameter)                                                         \
+	"(" parameter "::text IS NULL OR " tags " && string_to_array(" parameter                   \
+	"::text, E'\\x1f'))"
 
 /* Returns the {id} of the path, or 0 if it is not a valid id. Leading zeros are invalid. */
 int64_t request_path_id(const struct request *r);

@@ -235,6 +235,23 @@ enum http_progress response_link_not_found(struct request *r, bool is_deleted)
 		"The link is deleted. POST /api/links/{id}/restore restores it until it is purged.");
 }
 
+enum http_progress response_key_limited(struct request *r, const char *detail)
+{
+	char text[RESPONSE_DETAIL_SIZE];
+	size_t len =
+		(size_t)snprintf(text, sizeof(text), "%s The tags of this API key are", detail);
+	for (const char *tag = r->tags; tag && *tag;) {
+		size_t size = strcspn(tag, "\x1f");
+		bool fits = len + size + sizeof(", …") < sizeof(text);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%.*s",
+		                        tag == r->tags ? " " : ", ", fits ? (int)size : 3,
+		                        fits ? tag : "…");
+		tag += fits ? size + (tag[size] != '\0') : strlen(tag);
+	}
+	snprintf(text + len, sizeof(text) - len, ".");
+	return response_problem(r, 403, "key-limited", text);
+}
+
 void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
                         const struct rate_limit_state *state)
 {

@@ -112,6 +112,12 @@ enum http_progress response_link_not_found(struct request *r, bool is_deleted);
  */
 enum http_progress response_other_workspace(struct request *r);
 
+/*
+ * 403 "key-limited": the API key is limited to tags, and detail, a sentence, says what this request
+ * would do beyond them.
+ */
+enum http_progress response_key_limited(struct request *r, const char *detail);
+
 /* Adds RateLimit and RateLimit-Policy to the response; nothing for an unlimited rule. */
 void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
                         const struct rate_limit_state *state);

@@ -5,13 +5,9 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/mem.h"
-#include "lib/postgres/pg_pool.h"
-#include "services/links-api/http/handlers.h"
+#include "lib/base/timestamp.h"
 #include "services/links-api/http/member.h"
-#include "services/links-api/http/response.h"
-#include "services/links-api/identity/audit_store.h"
-#include "services/links-api/identity/membership.h"
+#include "services/links-api/identity/authentication.h"
 
 /* --- scopes --- */
 
@@ -43,7 +39,7 @@ void api_key_join_scopes(unsigned scopes, char out[static SCOPE_LIST_SIZE])
 	}
 }
 
-static unsigned split_scopes(const char *list)
+unsigned api_key_split_scopes(const char *list)
 {
 	unsigned scopes = 0;
 	while (*list) {
@@ -55,110 +51,76 @@ static unsigned split_scopes(const char *list)
 	return scopes;
 }
 
-/* --- the table api_keys --- */
-
-#define COLUMNS                                                                                    \
-	"id, workspace_id, array_to_string(scopes, ','), name, hint, expires_at, last_used_at, "   \
-	"created_at, created_by"
-#define USE_RESOLUTION_US (60 * CLOCK_US_PER_S)
-
-static void read_row(const struct pg_result *rows, size_t row, struct api_key *out)
+static struct json *scopes_json(unsigned scopes)
 {
-	out->id = pg_result_int(rows, row, 0);
-	out->workspace_id = pg_result_int(rows, row, 1);
-	out->scopes = split_scopes(pg_result_text(rows, row, 2));
-	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, row, 3));
-	snprintf(out->hint, sizeof(out->hint), "%s", pg_result_text(rows, row, 4));
-	out->expires_at_us = pg_result_time(rows, row, 5);
-	out->last_used_at_us = pg_result_time(rows, row, 6);
-	out->created_at_us = pg_result_time(rows, row, 7);
-	out->created_by = pg_result_int(rows, row, 8);
+	struct json *array = json_new_array();
+	for (unsigned i = 0; i < SCOPE_COUNT; i++)
+		if (scopes & (1U << i))
+			json_append_text(array, scope_names[i]);
+	return array;
 }
 
-static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg_params *params,
-                          struct api_key *out)
+/* --- tags --- */
+
+#define SEPARATOR "\x1f"
+
+/* Copies the first tag of a list, and returns the rest. NULL: there is none. */
+static const char *next_tag(const char *list, char out[static LINK_TAG_SIZE])
 {
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, sql, params, &rows);
-	if (err == OK && pg_result_count(rows) != 1)
-		err = ERR_NOT_FOUND;
-	if (err == OK)
-		read_row(rows, 0, out);
-	pg_result_free(rows);
-	return err;
+	size_t len = strcspn(list, SEPARATOR);
+	if (len == 0)
+		return NULL;
+	snprintf(out, LINK_TAG_SIZE, "%.*s", (int)len, list);
+	return list + len + (list[len] != '\0');
 }
 
-/* The condition on the old time lets one of several requests write: once a minute. */
-static enum err mark_used(struct pg_conn *conn, const struct api_key *key, int64_t now_us)
+static void join_tags(const struct link_tags *tags, char out[static API_KEY_TAGS_SIZE])
 {
-	struct pg_params params = { 0 };
-	pg_params_int(&params, key->id);
-	pg_params_time(&params, now_us);
-	pg_params_time_or_null(&params, key->last_used_at_us);
-	return pg_conn_query(conn,
-	                     "UPDATE api_keys SET last_used_at = $2 "
-	                     "WHERE id = $1 AND last_used_at IS NOT DISTINCT FROM $3",
-	                     &params, NULL);
+	char *at = out;
+	*at = '\0';
+	for (size_t i = 0; i < tags->count; i++) {
+		at = stpcpy(at, i > 0 ? SEPARATOR : "");
+		at = stpcpy(at, tags->tag[i]);
+	}
 }
 
-enum err api_key_use(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE], int64_t now_us,
-                     struct api_key *out)
+static bool has_tag(const char *list, const char *wanted)
 {
-	struct pg_params params = { 0 };
-	struct api_key key;
-	pg_params_bytes(&params, hash, DIGEST_SIZE);
-	enum err err = query_one(conn, "SELECT " COLUMNS " FROM api_keys WHERE secret_hash = $1",
-	                         &params, &key);
-	if (err == OK && key.expires_at_us && key.expires_at_us <= now_us)
-		err = ERR_NOT_FOUND;
-	if (err == OK && now_us - key.last_used_at_us >= USE_RESOLUTION_US)
-		err = mark_used(conn, &key, now_us);
-	if (err == OK)
-		*out = key;
-	return err;
+	char tag[LINK_TAG_SIZE];
+	while ((list = next_tag(list, tag)))
+		if (strcmp(tag, wanted) == 0)
+			return true;
+	return false;
 }
 
-static enum err insert(struct pg_conn *conn, const struct api_key *wanted, int64_t sponsor_id,
-                       const struct secret *secret, struct api_key *out)
+bool api_key_is_limited_within(const char *tags, const char *limits)
 {
-	char scopes[SCOPE_LIST_SIZE], hint[API_KEY_HINT_LENGTH + 1];
-	int64_t count = 0;
-	struct pg_params sponsor = { 0 };
-	pg_params_int(&sponsor, sponsor_id);
-	enum err err = pg_conn_query_int(conn,
-	                                 "SELECT count(*) FROM api_keys k JOIN workspaces w "
-	                                 "ON w.id = k.workspace_id WHERE w.sponsor_id = $1",
-	                                 &sponsor, &count);
-	if (err != OK)
-		return err;
-	if (count >= API_KEY_KEYS_MAX)
-		return ERR_INVALID;
-	struct pg_params params = { 0 };
-	api_key_join_scopes(wanted->scopes, scopes);
-	snprintf(hint, sizeof(hint), "%.*s", API_KEY_HINT_LENGTH, secret->text);
-	pg_params_int(&params, wanted->workspace_id);
-	pg_params_text(&params, wanted->name);
-	pg_params_text(&params, scopes);
-	pg_params_text(&params, hint);
-	pg_params_bytes(&params, secret->hash, DIGEST_SIZE);
-	pg_params_time_or_null(&params, wanted->expires_at_us);
-	pg_params_int(&params, wanted->created_by);
-	return query_one(
-		conn,
-		"INSERT INTO api_keys "
-		"(workspace_id, name, scopes, hint, secret_hash, expires_at, created_by) "
-		"VALUES ($1, $2, string_to_array($3, ','), $4, $5, $6, $7) RETURNING " COLUMNS,
-		&params, out);
+	char tag[LINK_TAG_SIZE];
+	if (!*limits)
+		return true;
+	if (!*tags)
+		return false;
+	while ((tags = next_tag(tags, tag)))
+		if (!has_tag(limits, tag))
+			return false;
+	return true;
+}
+
+static struct json *tags_json(const char *list)
+{
+	char tag[LINK_TAG_SIZE];
+	struct json *array = json_new_array();
+	while ((list = next_tag(list, tag)))
+		json_append_text(array, tag);
+	return array;
 }
 
 /* --- requests --- */
 
-#define ELLIPSIS "\xe2\x80\xa6"
-
-static void read_name(const struct json *object, struct api_key *out,
+static void read_name(const struct json *value, struct api_key *out,
                       struct http_problem_fields *wrong)
 {
-	const char *name = member_text_of(object, "name", true, wrong);
+	const char *name = member_text(value, "/name", wrong);
 	if (name && member_is_line(name, 1, API_KEY_NAME_CHARS_MAX, "/name", wrong))
 		snprintf(out->name, sizeof(out->name), "%s", name);
 }
@@ -166,164 +128,172 @@ static void read_name(const struct json *object, struct api_key *out,
 static void read_scope(const struct json *value, size_t index, struct api_key *out,
                        struct http_problem_fields *wrong)
 {
-	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	char pointer[HTTP_PROBLEM_POINTER_SIZE], all[SCOPE_LIST_SIZE];
 	snprintf(pointer, sizeof(pointer), "/scopes/%zu", index);
 	const char *name = member_text(value, pointer, wrong);
 	unsigned scope = name ? find_scope(name, strlen(name)) : 0;
 	if (!name)
 		return;
-	if (scope == 0)
-		http_problem_add_field(wrong, pointer, "choice",
-		                       "is no scope; openapi.json has all of them");
-	else if (out->scopes & scope)
+	if (scope == 0) {
+		api_key_join_scopes(SCOPE_ALL, all);
+		http_problem_add_field(wrong, pointer, "choice", "must be one of %s", all);
+	} else if (out->scopes & scope) {
 		http_problem_add_field(wrong, pointer, "duplicate", "is given twice");
-	else
+	} else {
 		out->scopes |= scope;
+	}
 }
 
-static void read_scopes(const struct json *object, struct api_key *out,
+static void read_scopes(const struct json *value, struct api_key *out,
                         struct http_problem_fields *wrong)
 {
-	const struct json *scopes = json_get(object, "scopes");
-	size_t count = scopes && json_type(scopes) == JSON_ARRAY ? json_count(scopes) : 0;
-	if (!scopes)
-		http_problem_add_field(wrong, "/scopes", "required", "is required");
-	else if (count < 1 || count > SCOPE_COUNT)
+	size_t count = json_type(value) == JSON_ARRAY ? json_count(value) : 0;
+	out->scopes = 0;
+	if (count < 1 || count > SCOPE_COUNT)
 		http_problem_add_field(wrong, "/scopes", "array",
 		                       "must be an array of 1 to %d scopes", SCOPE_COUNT);
 	else
 		for (size_t i = 0; i < count; i++)
-			read_scope(json_at(scopes, i), i, out, wrong);
+			read_scope(json_at(value, i), i, out, wrong);
+}
+
+static void read_tags(const struct json *value, struct api_key *out,
+                      struct http_problem_fields *wrong)
+{
+	struct link_tags tags;
+	member_tags(value, "/tags", &tags, wrong);
+	join_tags(&tags, out->tags);
+}
+
+static void read_maker(const struct json *value, struct api_key_change *out,
+                       struct http_problem_fields *wrong)
+{
+	bool is_id = json_type(value) == JSON_INT && json_int(value) > 0;
+	out->created_by = is_id ? json_int(value) : 0;
+	if (!is_id)
+		http_problem_add_field(wrong, "/created_by", "id", "must be your own id");
+}
+
+/* out->to: what the key is before. */
+static void read_members(const struct json *object, int64_t now_us, struct api_key_change *out,
+                         struct http_problem_fields *wrong)
+{
+	const struct json *name = json_get(object, "name"), *scopes = json_get(object, "scopes"),
+			  *tags = json_get(object, "tags");
+	struct api_key *to = &out->to;
+	out->has_name = name != NULL;
+	out->has_scopes = scopes != NULL;
+	out->has_tags = tags != NULL;
+	out->has_expiry = json_get(object, "expires_at") != NULL;
+	if (name)
+		read_name(name, to, wrong);
+	if (scopes)
+		read_scopes(scopes, to, wrong);
+	if (tags)
+		read_tags(tags, to, wrong);
+	if (out->has_expiry)
+		to->expires_at_us = 0;
+	member_future_time_of(object, "expires_at", now_us, &to->expires_at_us, wrong);
+	if (*to->tags && to->scopes >= SCOPE_WORKSPACE_READ)
+		http_problem_add_field(wrong, "/tags", "exclusive",
+		                       "cannot limit the scopes workspace:… and admin:…, which are "
+		                       "not about links");
 }
 
 enum err api_key_read_body(const struct json *object, int64_t now_us, struct api_key *out,
                            struct http_problem_fields *wrong)
 {
-	static const char *const names[] = { "name", "scopes", "expires_at" };
-	struct api_key read = { 0 };
-	member_reject_unknown(object, names, 3, wrong);
-	read_name(object, &read, wrong);
-	read_scopes(object, &read, wrong);
-	member_future_time_of(object, "expires_at", now_us, &read.expires_at_us, wrong);
+	static const char *const names[] = { "name", "scopes", "tags", "expires_at" };
+	struct api_key_change read = { .created_by = 0 };
+	member_reject_unknown(object, names, 4, wrong);
+	read_members(object, now_us, &read, wrong);
+	if (!read.has_name)
+		http_problem_add_field(wrong, "/name", "required", "is required");
+	if (!read.has_scopes)
+		http_problem_add_field(wrong, "/scopes", "required", "is required");
+	if (wrong->count > 0)
+		return ERR_INVALID;
+	*out = read.to;
+	return OK;
+}
+
+enum err api_key_read_change(const struct json *object, int64_t now_us, const struct api_key *from,
+                             struct api_key_change *out, struct http_problem_fields *wrong)
+{
+	static const char *const names[] = { "name", "scopes", "tags", "expires_at", "created_by" };
+	struct api_key_change read = { .to = *from };
+	const struct json *maker = json_get(object, "created_by");
+	member_reject_unknown(object, names, 5, wrong);
+	read_members(object, now_us, &read, wrong);
+	if (maker)
+		read_maker(maker, &read, wrong);
 	if (wrong->count > 0)
 		return ERR_INVALID;
 	*out = read;
 	return OK;
 }
 
-/* {id, name, scopes, hint, expires_at, last_used_at, created_at, created_by}. The caller owns the result. */
-static struct json *key_json(const struct api_key *key)
+void api_key_check_within(const struct api_key *key, const struct api_key *limit,
+                          struct http_problem_fields *wrong)
+{
+	char text[SCOPE_LIST_SIZE];
+	unsigned more = key->scopes & ~limit->scopes;
+	api_key_join_scopes(more, text);
+	if (more)
+		http_problem_add_field(wrong, "/scopes", "beyond-key",
+		                       "has %s, which the API key of this request has not", text);
+	if (!api_key_is_limited_within(key->tags, limit->tags))
+		http_problem_add_field(wrong, "/tags", "beyond-key",
+		                       "must be some of those to which the API key of this request "
+		                       "is limited");
+	if (limit->expires_at_us == 0 ||
+	    (key->expires_at_us != 0 && key->expires_at_us <= limit->expires_at_us))
+		return;
+	timestamp_format_ms(limit->expires_at_us, text);
+	http_problem_add_field(wrong, "/expires_at", "beyond-key",
+	                       "must not be after %s, when the API key of this request ends", text);
+}
+
+/* --- as JSON --- */
+
+#define ELLIPSIS "\xe2\x80\xa6"
+
+/* Whether the key works, and why it does not. */
+static const char *state_of(const struct api_key *key, const struct api_key_maker *maker,
+                            int64_t now_us, unsigned usable)
+{
+	if (key->expires_at_us && key->expires_at_us <= now_us)
+		return "expired";
+	if (maker->role == WORKSPACE_STRANGER)
+		return "maker-left";
+	if (maker->is_blocked)
+		return "maker-blocked";
+	return key->scopes & usable ? "active" : "role";
+}
+
+struct json *api_key_json(const struct api_key *key, const struct api_key_maker *maker,
+                          int64_t now_us)
 {
 	char hint[API_KEY_HINT_LENGTH + sizeof(ELLIPSIS)];
-	struct json *scopes = json_new_array();
-	for (unsigned i = 0; i < SCOPE_COUNT; i++)
-		if (key->scopes & (1U << i))
-			json_append_text(scopes, scope_names[i]);
+	unsigned usable = authentication_usable_scopes(maker->role, maker->is_admin);
 	snprintf(hint, sizeof(hint), "%s" ELLIPSIS, key->hint);
-
 	struct json *object = json_new_object();
 	json_set_int(object, "id", key->id);
 	json_set_text(object, "name", key->name);
-	json_set(object, "scopes", scopes);
+	json_set(object, "scopes", scopes_json(key->scopes));
+	json_set(object, "tags", tags_json(key->tags));
 	json_set_text(object, "hint", hint);
+	json_set_text(object, "state", state_of(key, maker, now_us, usable));
+	json_set(object, "unusable_scopes", scopes_json(key->scopes & ~usable));
+	json_set_int(object, "created_by", key->created_by);
+	json_set_text(object, "created_by_email", maker->email);
+	if (key->made_by_key)
+		json_set_int(object, "made_by_key", key->made_by_key);
+	else
+		json_set_null(object, "made_by_key");
 	json_set_time(object, "expires_at", key->expires_at_us);
+	json_set_time(object, "old_secret_until", key->old_secret_until_us);
 	json_set_time(object, "last_used_at", key->last_used_at_us);
 	json_set_time(object, "created_at", key->created_at_us);
-	json_set_int(object, "created_by", key->created_by);
 	return object;
-}
-
-static enum err audit_creation(const struct request *r, struct pg_conn *conn,
-                               const struct api_key *key)
-{
-	char scopes[SCOPE_LIST_SIZE];
-	api_key_join_scopes(key->scopes, scopes);
-	struct json *details = json_new_object();
-	json_set_text(details, "scopes", scopes);
-	json_set_time(details, "expires_at", key->expires_at_us);
-	enum err err = audit_store_record(r, conn, "key.create", AUDIT_STORE_KEY, key->id, details);
-	json_free(details);
-	return err;
-}
-
-struct creation {
-	const struct request *request;
-	struct api_key wanted, created;
-	struct secret secret;
-};
-
-/* Locks the sponsor, so that two concurrent requests cannot exceed the limit of keys. */
-static enum err create_on(void *ctx, struct pg_conn *conn)
-{
-	struct creation *c = ctx;
-	enum err err = membership_lock_workspace(conn, c->request->workspace_id);
-	if (err == OK)
-		err = insert(conn, &c->wanted, c->request->sponsor_id, &c->secret, &c->created);
-	return err == OK ? audit_creation(c->request, conn, &c->created) : err;
-}
-
-static enum http_progress send_created(struct request *r, const struct creation *c)
-{
-	struct json *response = json_new_object();
-	json_set(response, "key", key_json(&c->created));
-	json_set_text(response, "secret", c->secret.text);
-	return response_json(r, 201, response);
-}
-
-enum http_progress api_key_handle_create(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	struct request *r = ctx;
-	struct http_problem_fields wrong = { 0 };
-	struct creation creation = { .request = r };
-	struct json *body = request_body_read(r);
-	if (!body)
-		return HTTP_COMPLETE;
-	enum err err = api_key_read_body(body, request_now_us(r), &creation.wanted, &wrong);
-	json_free(body);
-	if (err != OK)
-		return response_invalid_fields(r, &wrong);
-	creation.wanted.workspace_id = r->workspace_id;
-	creation.wanted.created_by = r->user_id;
-	secret_generate(SECRET_API_KEY, &creation.secret);
-	err = pg_pool_transact(r->api->pg, create_on, &creation);
-	if (err == ERR_INVALID)
-		return response_conflict(
-			r, "too-many-keys", "",
-			"There are already 100 API keys, in all workspaces of one sponsor. Delete one first.");
-	if (err == ERR_NOT_FOUND)
-		return response_unauthorized(r, REQUEST_AUTH_INVALID);
-	return err == OK ? send_created(r, &creation) : response_failure(r, err);
-}
-
-static struct json *row_json(const struct request *r, const struct pg_result *rows, size_t row)
-{
-	(void)r;
-	struct api_key key;
-	read_row(rows, row, &key);
-	return key_json(&key);
-}
-
-enum http_progress api_key_handle_list(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	const struct request *r = ctx;
-	struct pg_params params = { 0 };
-	pg_params_int(&params, r->workspace_id);
-	pg_params_int(&params, API_KEY_KEYS_MAX);
-	return response_rows(ctx, "keys",
-	                     "SELECT " COLUMNS
-	                     " FROM api_keys WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2",
-	                     &params, row_json);
-}
-
-enum http_progress api_key_handle_delete(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	const struct request *r = ctx;
-	return response_deleted(
-		ctx, audit_store_delete(
-			     ctx, request_path_id(ctx), r->workspace_id,
-			     "DELETE FROM api_keys WHERE id = $1 AND workspace_id = $2 RETURNING 0",
-			     "key.delete", AUDIT_STORE_KEY));
 }

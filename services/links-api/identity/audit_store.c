@@ -69,6 +69,8 @@ static enum err delete_on(void *ctx, struct pg_conn *conn)
 	int64_t link_id = 0;
 	pg_params_int(&params, d->id);
 	pg_params_int(&params, d->belongs_to);
+	if (d->request->tags)
+		pg_params_text(&params, d->request->tags);
 	enum err err = pg_conn_query_int(conn, d->sql, &params, &link_id);
 	if (err != OK)
 		return err;

@@ -53,8 +53,9 @@ enum err audit_store_record(const struct request *r, struct pg_conn *conn, const
                             const struct json *details) MUST_CHECK;
 
 /*
- * Deletes something of the caller's in a transaction of its own, and records that. sql deletes row $1
- * of $2, the workspace or the user to which it belongs, and returns the link that the details name, or 0. ERR_NOT_FOUND: it returns no row.
+ * Deletes something of the caller's in a transaction of its own, and records that. sql deletes row $1 of
+ * $2, the workspace or the user to which it belongs, and returns the link that the details name, or 0. If
+ * the request has tags, they are $3. ERR_NOT_FOUND: it returns no row.
  */
 enum err audit_store_delete(const struct request *r, int64_t id, int64_t belongs_to,
                             const char *sql, const char *action,

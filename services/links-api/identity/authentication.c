@@ -5,11 +5,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
-#include "services/links-api/identity/api_key.h"
+#include "services/links-api/identity/api_key_store.h"
 #include "services/links-api/identity/membership.h"
 #include "services/links-api/identity/session.h"
 #include "services/links-api/identity/share.h"
@@ -175,15 +176,29 @@ enum workspace_role authentication_least_role(unsigned permission)
 	return rules[permission].least;
 }
 
+unsigned authentication_usable_scopes(enum workspace_role role, bool is_admin)
+{
+	unsigned scopes = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		bool is_usable =
+			rules[i].least == WORKSPACE_STRANGER ? is_admin : role >= rules[i].least;
+		/* Whoever may only leave cannot use a key for the workspace. */
+		if (is_usable && i != PERMISSION_WORKSPACE_LEAVE)
+			scopes |= rules[i].scope;
+	}
+	return scopes;
+}
+
 static enum err load_key(struct request *r, struct pg_conn *conn, int64_t *workspace_id)
 {
 	struct api_key key;
-	enum err err = api_key_use(conn, r->credentials.hash, request_now_us(r), &key);
+	enum err err = api_key_store_use(conn, r->credentials.hash, request_now_us(r), &key);
 	if (err != OK)
 		return err;
 	r->user_id = key.created_by;
 	r->key_id = key.id;
 	r->scopes = key.scopes;
+	r->tags = *key.tags ? mem_text(key.tags) : NULL;
 	*workspace_id = key.workspace_id;
 	return OK;
 }
@@ -381,7 +396,7 @@ static enum http_progress send_cross_site(struct request *r)
 	return response_problem(
 		r, 403, "cross-site",
 		"A request with a session must come from a page of this server: Sec-Fetch-Site must "
-		"be same-origin, or Origin must name the Host. Programs use an access token.");
+		"be same-origin, or Origin must name the Host. Programs use an API key.");
 }
 
 bool authentication_is_same_origin(struct request *r)

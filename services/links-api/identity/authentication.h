@@ -39,6 +39,12 @@ enum permission {
 enum workspace_role authentication_least_role(unsigned permission);
 
 /*
+ * The scopes that an API key can use while its maker has this role in the workspace, and is an
+ * administrator of the instance or not.
+ */
+unsigned authentication_usable_scopes(enum workspace_role role, bool is_admin);
+
+/*
  * Reads "Authorization: Bearer <access token or API key>", or else "X-Api-Key: <API key>", or else
  * the cookie of a session, if our own page sent the request. Does not block.
  * VALID: the credentials look valid without asking the database, and r->credentials is filled.

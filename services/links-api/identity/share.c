@@ -174,6 +174,11 @@ static struct json *json_for_reader(const struct share *share, const struct publ
 
 /* --- requests --- */
 
+/* Those of the shared link, or the shared one. */
+#define SHARED_TAGS "COALESCE((SELECT tags FROM links WHERE links.id = s.link_id), ARRAY[s.tag])"
+#define DELETE "DELETE FROM shares s WHERE id = $1 AND workspace_id = $2"
+#define RETURNING_LINK " RETURNING COALESCE(link_id, 0)"
+
 static struct json *row_json(const struct request *r, const struct pg_result *rows, size_t row)
 {
 	struct share share;
@@ -188,8 +193,10 @@ enum http_progress share_handle_list(void *ctx, struct http_exchange *x)
 	struct pg_params params = { 0 };
 	pg_params_int(&params, r->workspace_id);
 	pg_params_int(&params, SHARE_SHARES_MAX);
+	pg_params_text(&params, r->tags);
 	return response_rows(ctx, "shares",
-	                     SELECT "WHERE s.workspace_id = $1 ORDER BY s.id DESC LIMIT $2",
+	                     SELECT "WHERE s.workspace_id = $1 AND " REQUEST_SEES_TAGS(
+				     SHARED_TAGS, "$3") " ORDER BY s.id DESC LIMIT $2",
 	                     &params, row_json);
 }
 
@@ -197,11 +204,12 @@ enum http_progress share_handle_delete(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	const struct request *r = ctx;
-	return response_deleted(
-		ctx, audit_store_delete(ctx, request_path_id(ctx), r->workspace_id,
-	                                "DELETE FROM shares WHERE id = $1 AND workspace_id = $2 "
-	                                "RETURNING COALESCE(link_id, 0)",
-	                                "share.delete", AUDIT_STORE_SHARE));
+	return response_deleted(ctx, audit_store_delete(ctx, request_path_id(ctx), r->workspace_id,
+	                                                r->tags ? DELETE " AND " REQUEST_SEES_TAGS(
+									  SHARED_TAGS, "$3")
+	                                                                  RETURNING_LINK
+	                                                        : DELETE RETURNING_LINK,
+	                                                "share.delete", AUDIT_STORE_SHARE));
 }
 
 enum http_progress share_handle_get(void *ctx, struct http_exchange *x)

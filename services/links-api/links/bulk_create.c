@@ -8,9 +8,10 @@
 
 /* --- items with the same slug or URL --- */
 
+/* Before the first round. */
 static bool is_creation(const struct link_bulk_item *item)
 {
-	return item->outcome != BULK_INVALID && !item->is_claim;
+	return item->outcome == BULK_PENDING && !item->is_claim;
 }
 
 static struct link_bulk_item *first_with_url(struct link_bulk *bulk, const char *url)
@@ -89,7 +90,8 @@ static enum err find_reusable(struct link_bulk *bulk, struct pg_conn *conn)
 		candidates[count++] = item;
 		item->url_first->is_tried |= !item->slug_first;
 	}
-	enum err err = link_reuse_store_find(conn, bulk->request->workspace_id, lookups, count);
+	enum err err = link_reuse_store_find(conn, bulk->request->workspace_id, bulk->request->tags,
+	                                     lookups, count);
 	for (size_t i = 0; err == OK && i < count; i++) {
 		if (lookups[i].is_found) {
 			candidates[i]->outcome = BULK_FOUND;
@@ -203,8 +205,8 @@ static enum err find_deleted(struct link_bulk *bulk, struct pg_conn *conn)
 	for (size_t i = 0; i < bulk->count; i++)
 		if (bulk->items[i].outcome == BULK_SLUG_USED)
 			slugs[count++] = bulk->items[i].creation.requested.slug;
-	enum err err =
-		link_reuse_store_find_deleted(conn, bulk->request->workspace_id, slugs, count, ids);
+	enum err err = link_reuse_store_find_deleted(conn, bulk->request->workspace_id,
+	                                             bulk->request->tags, slugs, count, ids);
 	for (size_t i = bulk->count; err == OK && i-- > 0;)
 		if (bulk->items[i].outcome == BULK_SLUG_USED)
 			bulk->items[i].deleted_id = ids[--count];

@@ -33,6 +33,7 @@ enum link_bulk_outcome {
 	BULK_NO_FREE_SLUG, /* random slugs of all lengths are used */
 	BULK_NOT_FOUND,    /* no link matches slug and claim token */
 	BULK_EXPIRED,      /* the link to claim has expired */
+	BULK_KEY_LIMITED,  /* the link has no tag of the API key */
 	BULK_OUTCOMES
 };
 

@@ -13,7 +13,7 @@
 
 #define TRIES_MAX 5
 #define KEY_MAX 255
-#define SCOPED_KEY_SIZE (CLIENT_IP_NETWORK_SIZE + KEY_MAX + 64)
+#define SCOPED_KEY_SIZE (CLIENT_IP_NETWORK_SIZE + 2 * DIGEST_SIZE + KEY_MAX + 48)
 #define TTL_S 86400
 /* Stored bytes are counted in intervals; one counts until a day after its end. */
 #define INTERVAL_S 300
@@ -38,14 +38,22 @@ static bool is_valid_key(const char *text)
 	return len >= 1 && len <= KEY_MAX;
 }
 
-/* Two users, two networks, or one user in two workspaces may use the same key for different requests. */
+/*
+ * Two users, workspaces or networks may use the same key for different requests. An API key that is
+ * limited to tags sees no response to a request without that limit.
+ */
 static void scope_key(const struct request *r, const char *key, char out[static SCOPED_KEY_SIZE])
 {
-	char network[CLIENT_IP_NETWORK_SIZE] = "";
+	char network[CLIENT_IP_NETWORK_SIZE] = "", tags[2 * DIGEST_SIZE + 1] = "";
+	uint8_t digest[DIGEST_SIZE];
 	if (r->user_id == 0)
 		request_network(r, network);
-	snprintf(out, SCOPED_KEY_SIZE, "%" PRId64 " %" PRId64 " %s\n%s", r->user_id,
-	         r->workspace_id, network, key);
+	if (r->tags) {
+		digest_sha256(r->tags, strlen(r->tags), digest);
+		digest_hex(digest, DIGEST_SIZE, tags);
+	}
+	snprintf(out, SCOPED_KEY_SIZE, "%" PRId64 " %" PRId64 " %s%s\n%s", r->user_id,
+	         r->workspace_id, network, tags, key);
 }
 
 /* Hashes the route instead of the path: /api/urls is an alias of /api/links. */

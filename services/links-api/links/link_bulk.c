@@ -40,6 +40,8 @@ static const struct {
 	                        "No free random slug was found. Please try again." },
 	[BULK_NOT_FOUND] = { 404, NULL, NULL, "No link matches this slug and claim token." },
 	[BULK_EXPIRED] = { 409, "state", "/slug", "belongs to an expired link" },
+	[BULK_KEY_LIMITED] = { 403, "key-limited", NULL,
+	                       "The API key is limited to tags, and the link has none of them." },
 };
 
 /* --- reading --- */
@@ -87,6 +89,8 @@ static void read_item(const struct link_bulk *bulk, enum link_bulk_kind kind,
 		item->creation.requested = link_request_new_link(&item->input, r->workspace_id);
 	if (wrong.count > 0)
 		reject_item(bulk, item, &wrong);
+	else if (!item->is_claim && !request_sees_tags(r, &item->input.tags))
+		item->outcome = BULK_KEY_LIMITED;
 }
 
 struct link_bulk *link_bulk_new(struct request *r, enum link_bulk_kind kind,
@@ -132,13 +136,13 @@ void link_bulk_free(struct link_bulk *bulk)
 
 /* --- in the transaction --- */
 
-/* Also resets the outcomes of an earlier try, except for invalid items. */
+/* Also resets the outcomes of an earlier try, except for items that are refused. */
 static void reset(struct link_bulk *bulk)
 {
 	clear_notes(bulk);
 	for (size_t i = 0; i < bulk->count; i++) {
 		struct link_bulk_item *item = &bulk->items[i];
-		if (item->outcome != BULK_INVALID)
+		if (item->outcome != BULK_INVALID && item->outcome != BULK_KEY_LIMITED)
 			item->outcome = BULK_PENDING;
 		item->creation.link = &item->link;
 		item->creation.tries = 0;
@@ -171,9 +175,13 @@ static enum err claim(const struct link_bulk *bulk, struct pg_conn *conn,
 	if (err != OK)
 		return err == ERR_NOT_FOUND ? OK : err;
 	bool is_free = link->workspace_id == 0;
+	bool is_seen = request_sees_tags(r, &link->tags);
 	enum link_state state = link_state_at(&link->entry, request_now_us(r));
-	if (state == LINK_STATE_DELETED || (!is_free && link->workspace_id != r->workspace_id))
+	if (state == LINK_STATE_DELETED ||
+	    (!is_free && (link->workspace_id != r->workspace_id || !is_seen)))
 		item->outcome = BULK_NOT_FOUND;
+	else if (!is_seen)
+		item->outcome = BULK_KEY_LIMITED;
 	else if (!is_free)
 		item->outcome = BULK_FOUND;
 	else if (state == LINK_STATE_EXPIRED)

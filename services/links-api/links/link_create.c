@@ -84,7 +84,8 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 	const struct link_request *input = &c->input;
 	const char *slug = input->members & LINK_REQUEST_SLUG ? input->slug : NULL;
 	struct link_reuse_store_lookup wanted = { input->original_url, slug, &c->link, false };
-	enum err err = link_reuse_store_find(conn, c->request->workspace_id, &wanted, 1);
+	enum err err =
+		link_reuse_store_find(conn, c->request->workspace_id, c->request->tags, &wanted, 1);
 	if (err == OK && !wanted.is_found)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
@@ -106,8 +107,8 @@ static enum err insert(struct creation *c, struct pg_conn *conn,
 	c->is_slug_used = err == OK && item.err == ERR_CONFLICT;
 	if (c->is_slug_used) {
 		const char *slug = c->input.slug;
-		err = link_reuse_store_find_deleted(conn, c->request->workspace_id, &slug, 1,
-		                                    &c->deleted_id);
+		err = link_reuse_store_find_deleted(conn, c->request->workspace_id,
+		                                    c->request->tags, &slug, 1, &c->deleted_id);
 		return err == OK ? ERR_INVALID : err;
 	}
 	if (err == OK)
@@ -269,7 +270,9 @@ static enum http_progress create(struct request *r, enum link_request_kind kind)
 {
 	struct creation *c = creation_new(r, kind);
 	enum http_progress progress = HTTP_COMPLETE;
-	if (c && c->is_invalid && !http_exchange_header(r->exchange, "Idempotency-Key"))
+	if (c && !c->is_invalid && !request_sees_tags(r, &c->input.tags))
+		progress = response_key_limited(r, "A new link must have a tag of this API key.");
+	else if (c && c->is_invalid && !http_exchange_header(r->exchange, "Idempotency-Key"))
 		progress = response_invalid_fields(r, &c->invalid_fields);
 	else if (c)
 		progress = run(c);

@@ -30,6 +30,8 @@ struct handled_link {
 	struct link_change_conflict conflict;
 	/* If-Match names another version. */
 	bool is_stale;
+	/* The change would take the last tag away by which the API key sees the link. */
+	bool is_beyond_key;
 	/* Redis has this version, or is known to be invalid. */
 	bool is_cached;
 	/* In Redis, reserved before the commit. */
@@ -73,6 +75,8 @@ static enum http_progress answer_error(struct request *r, const struct handled_l
 {
 	if (s->is_stale)
 		return answer_stale(r, s);
+	if (s->is_beyond_key)
+		return response_key_limited(r, "The link must keep a tag of this API key.");
 	if (err == ERR_NOT_FOUND)
 		return response_link_not_found(r, s->link.entry.state == LINK_STATE_DELETED);
 	if (err == ERR_CONFLICT && s->conflict.detail)
@@ -108,6 +112,7 @@ static enum http_progress answer(struct request *r, struct handled_link *s, enum
 static enum err read_link(const struct request *r, struct pg_conn *conn, struct handled_link *s)
 {
 	enum err err = link_store_get(conn, request_path_id(r), request_workspaces(r), &s->link);
+	err = request_check_link(r, err, &s->link);
 	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
 	return err == OK ? read_details(r, conn, s) : err;
@@ -224,6 +229,7 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 	const char *if_match = http_exchange_joined_header(r->exchange, "If-Match");
 	enum link_change change = LINK_CHANGE_NOTHING;
 	enum err err = link_store_lock(conn, request_path_id(r), request_workspaces(r), &s->link);
+	err = request_check_link(r, err, &s->link);
 	if (err != OK)
 		return err;
 	int64_t version = s->link.entry.version;
@@ -235,6 +241,9 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 		s->link.entry.version = version;
 		return ERR_CONFLICT;
 	}
+	s->is_beyond_key = err == OK && !request_sees_tags(r, &s->link.tags);
+	if (s->is_beyond_key)
+		return ERR_CONFLICT;
 	if (err == OK)
 		err = write_notes(c, conn, &change);
 	if (err == OK && change != LINK_CHANGE_NOTHING)

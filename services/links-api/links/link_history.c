@@ -127,6 +127,7 @@ static enum err read_history(const struct request *r, struct link_history_query 
 	if (err != OK)
 		return err;
 	err = link_store_get(conn, request_path_id(r), request_workspaces(r), &link);
+	err = request_check_link(r, err, &link);
 	*is_deleted = err == OK && link.entry.state == LINK_STATE_DELETED;
 	if (*is_deleted)
 		err = ERR_NOT_FOUND;

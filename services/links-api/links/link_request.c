@@ -145,58 +145,10 @@ static void read_notes(const struct reading *r, const struct json *value, const 
 		r->out->notes = mem_text(notes);
 }
 
-/*
- * Copies text to out if a tag may have that name: 1 to 50 characters without control characters,
- * and neither "." nor "..", which clients remove from paths. Otherwise reports it at pointer.
- */
-static bool take_tag(const char *text, const char *pointer, char out[static LINK_TAG_SIZE],
-                     struct http_problem_fields *wrong)
-{
-	if (!member_is_line(text, 1, LINK_TAG_CHARS_MAX, pointer, wrong))
-		return false;
-	if (strcmp(text, ".") == 0 || strcmp(text, "..") == 0) {
-		http_problem_add_field(wrong, pointer, "dots", "must not be . or ..");
-		return false;
-	}
-	snprintf(out, LINK_TAG_SIZE, "%s", text);
-	return true;
-}
-
-static void read_tag(const struct reading *r, const struct json *value, const char *list,
-                     size_t index, struct link_tags *tags)
-{
-	char pointer[HTTP_PROBLEM_POINTER_SIZE];
-	snprintf(pointer, sizeof(pointer), "%s/%zu", list, index);
-	const char *text = member_text(value, pointer, r->wrong);
-	char tag[LINK_TAG_SIZE];
-	if (!text || !take_tag(text, pointer, tag, r->wrong))
-		return;
-	if (link_tags_find(tags, tag) < tags->count)
-		http_problem_add_field(r->wrong, pointer, "duplicate", "is given twice");
-	else
-		snprintf(tags->tag[tags->count++], LINK_TAG_SIZE, "%s", tag);
-}
-
-static void read_tag_list(const struct reading *r, const struct json *value, const char *pointer,
-                          struct link_tags *tags)
-{
-	tags->count = 0;
-	if (json_type(value) == JSON_NULL)
-		return;
-	bool is_array = json_type(value) == JSON_ARRAY;
-	if (!is_array || json_count(value) > LINK_TAGS_MAX) {
-		http_problem_add_field(r->wrong, pointer, is_array ? "too-many" : "type",
-		                       "must be an array of at most %d strings", LINK_TAGS_MAX);
-		return;
-	}
-	for (size_t i = 0; i < json_count(value); i++)
-		read_tag(r, json_at(value, i), pointer, i, tags);
-}
-
 /* Also add_tags: a request that has both is refused. */
 static void read_tags(const struct reading *r, const struct json *value, const char *pointer)
 {
-	read_tag_list(r, value, pointer, &r->out->tags);
+	member_tags(value, pointer, &r->out->tags, r->wrong);
 }
 
 static void read_removed_tags(const struct reading *r, const struct json *value,
@@ -204,7 +156,7 @@ static void read_removed_tags(const struct reading *r, const struct json *value,
 {
 	if (!r->out->removed_tags)
 		r->out->removed_tags = mem_zero(sizeof(*r->out->removed_tags));
-	read_tag_list(r, value, pointer, r->out->removed_tags);
+	member_tags(value, pointer, r->out->removed_tags, r->wrong);
 }
 
 static void read_state(const struct reading *r, const struct json *value, const char *pointer)
@@ -360,7 +312,7 @@ enum err link_request_read_tag_path(const char *segment, char out[static LINK_TA
 {
 	char text[LINK_TAG_SIZE];
 	struct http_problem_fields unused = { 0 };
-	bool is_name = decode(segment, text) == OK && take_tag(text, "", out, &unused);
+	bool is_name = decode(segment, text) == OK && member_tag(text, "", out, &unused);
 	return is_name ? OK : ERR_NOT_FOUND;
 }
 
@@ -368,7 +320,7 @@ static void read_tag_name(const struct json *object, struct link_request_tag *ou
                           struct http_problem_fields *wrong)
 {
 	const char *name = member_text_of(object, "name", false, wrong);
-	out->has_name = name && take_tag(name, "/name", out->name, wrong);
+	out->has_name = name && member_tag(name, "/name", out->name, wrong);
 }
 
 static bool is_color(const char *text)

@@ -2,6 +2,7 @@
 
 #include "lib/links/link_row.h"
 #include "lib/postgres/sql_column.h"
+#include "services/links-api/http/request.h"
 
 /* The index in the array follows the columns of the link. */
 #define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
@@ -10,7 +11,8 @@
 #define FITS                                                                                       \
 	"workspace_id = $1 AND state = 'ACTIVE' AND original_url = wanted_url "                    \
 	"AND (expires_at IS NULL OR expires_at > clock_timestamp()) "                              \
-	"AND (starts_at IS NULL OR starts_at <= clock_timestamp()) "
+	"AND (starts_at IS NULL OR starts_at <= clock_timestamp()) "                               \
+	"AND " REQUEST_SEES_TAGS("tags", "$4") " "
 
 /*
  * MATERIALIZED makes PostgreSQL use the index on destinations or the one on slugs. Otherwise it
@@ -41,18 +43,19 @@ static enum err read_rows(const struct pg_result *rows, struct link_reuse_store_
 	return OK;
 }
 
-static enum err find(struct pg_conn *conn, int64_t workspace_id, struct sql_column *urls,
-                     struct sql_column *slugs, struct pg_result **rows)
+static enum err find(struct pg_conn *conn, int64_t workspace_id, const char *tags,
+                     struct sql_column *urls, struct sql_column *slugs, struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, workspace_id);
 	enum err err = sql_column_param(urls, &params);
 	if (err == OK)
 		err = sql_column_param(slugs, &params);
+	pg_params_text(&params, tags);
 	return err == OK ? pg_conn_query(conn, find_sql, &params, rows) : err;
 }
 
-enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id,
+enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id, const char *tags,
                                struct link_reuse_store_lookup *lookups, size_t count)
 {
 	struct pg_result *rows = NULL;
@@ -66,7 +69,7 @@ enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id,
 		sql_column_add_text(&urls, lookups[i].original_url);
 		sql_column_add_text(&slugs, lookups[i].slug ? lookups[i].slug : "");
 	}
-	enum err err = find(conn, workspace_id, &urls, &slugs, &rows);
+	enum err err = find(conn, workspace_id, tags, &urls, &slugs, &rows);
 	if (err == OK)
 		err = read_rows(rows, lookups, count);
 	sql_column_clear(&urls);
@@ -75,7 +78,7 @@ enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id,
 	return err;
 }
 
-enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_id,
+enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_id, const char *tags,
                                        const char *const *slugs, size_t count, int64_t *ids)
 {
 	struct pg_params params = { 0 };
@@ -88,12 +91,14 @@ enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_i
 		sql_column_add_text(&column, slugs[i]);
 	enum err err = sql_column_param(&column, &params);
 	pg_params_int(&params, workspace_id);
+	pg_params_text(&params, tags);
 	if (err == OK)
 		err = pg_conn_query(conn,
 		                    "SELECT id FROM unnest($1::text[]) WITH ORDINALITY AS used "
 		                    "(slug, place) LEFT JOIN links ON links.slug_key IN "
 		                    "(lower(used.slug COLLATE \"C\"), '=' || used.slug) "
-		                    "AND workspace_id = $2 AND state = 'DELETED' ORDER BY place",
+		                    "AND workspace_id = $2 AND state = 'DELETED' "
+		                    "AND " REQUEST_SEES_TAGS("tags", "$3") " ORDER BY place",
 		                    &params, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_INTERNAL;

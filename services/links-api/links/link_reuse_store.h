@@ -1,6 +1,6 @@
 /*
  * One thread at a time per connection. Finds links to reuse, in one statement however many are
- * wanted. Errors of pg_conn_query pass through.
+ * wanted: those that a request with these tags (struct request) sees; NULL = all. Errors of pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REUSE_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REUSE_STORE_H
@@ -30,14 +30,14 @@ struct link_reuse_store_lookup {
  * link is not. Pass at most one lookup without a slug per destination: each
  * reads all links to it. ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
  */
-enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id,
+enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id, const char *tags,
                                struct link_reuse_store_lookup *lookups, size_t count) MUST_CHECK;
 
 /*
  * For slugs that are used: ids[i] is the workspace's DELETED link with slugs[i], which a restore brings
  * back; 0: there is none. ids has room for count. ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
  */
-enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_id,
+enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_id, const char *tags,
                                        const char *const *slugs, size_t count,
                                        int64_t *ids) MUST_CHECK;
 

@@ -135,6 +135,7 @@ static enum http_progress answer_query(struct request *r, struct page *page)
 		return response_invalid_fields(r, &wrong);
 	if (!request_may_access_links_of(r, page->params.workspace_id))
 		return response_other_workspace(r);
+	page->params.key_tags = r->tags;
 	search_slug_of_short_link(r->api->base, &page->params);
 	page_make_room(page);
 	enum err err = read_page(r, page);
@@ -226,7 +227,8 @@ static void edit_links(const struct request *r, struct bulk_update *update)
 		struct link *link = &update->links[i];
 		enum link_change change = LINK_CHANGE_NOTHING;
 		enum err err = update->rule(&update->edit, now_us, link, &change, &conflict);
-		if (err != OK || change == LINK_CHANGE_NOTHING)
+		if (err != OK || change == LINK_CHANGE_NOTHING ||
+		    !request_sees_tags(r, &link->tags))
 			continue;
 		if (update->changed != i)
 			update->links[update->changed] = *link;
@@ -325,6 +327,7 @@ static enum http_progress run_update(struct bulk_update *update, struct http_pro
 	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_CHANGE,
 	                          r->workspace_id, &update->params, wrong) != OK)
 		return response_invalid_fields(r, wrong);
+	update->params.key_tags = r->tags;
 	return request_may_access_links_of(r, update->params.workspace_id)
 	               ? change(r, update)
 	               : response_other_workspace(r);

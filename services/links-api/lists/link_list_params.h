@@ -61,6 +61,11 @@ struct link_list_params {
 	char words[LINK_LIST_PARAMS_Q_SIZE + 1];
 	/* "" = any tag. */
 	char tag[LINK_TAG_SIZE];
+	/*
+	 * Of the API key of the request (struct request), which alone sees links with one of them: set it
+	 * after link_list_params_read. NULL = all; borrowed.
+	 */
+	const char *key_tags;
 	/* 0 = all but DELETED. */
 	enum link_state state;
 	bool has_filter;

@@ -60,11 +60,6 @@ static enum err statement_run(struct statement *sql, struct pg_conn *conn, struc
 
 /* --- which links --- */
 
-static bool filter_needs_ranking(const struct link_list_params *query)
-{
-	return query->has_filter && nql_needs_ranking(&query->filter);
-}
-
 /* The same states as link_state_at. */
 static void write_state(struct statement *sql, enum link_state state)
 {
@@ -112,6 +107,10 @@ static void write_conditions(struct statement *sql, const struct link_list_param
 		pg_params_text(&sql->params, query->tag);
 		WRITE(sql, " AND tags @> ARRAY[$%d::text]", sql->params.count);
 	}
+	if (query->key_tags) {
+		pg_params_text(&sql->params, query->key_tags);
+		WRITE(sql, " AND tags && " LINK_ROW_TAGS_FROM_TEXT("$%d::text"), sql->params.count);
+	}
 	if (*query->words)
 		write_search(sql, query);
 	if (query->has_filter) {
@@ -120,14 +119,12 @@ static void write_conditions(struct statement *sql, const struct link_list_param
 	}
 }
 
-#define FROM_LINKS(with_ranking)                                                                   \
-	((with_ranking) ? " FROM links JOIN link_ranking ON link_id = id" : " FROM links")
-
 /* FROM and WHERE. workspace_column: as column of write_workspace. */
 static void write_links(struct statement *sql, const struct link_list_params *query,
                         bool with_ranking, const char *workspace_column)
 {
-	WRITE(sql, "%s WHERE true", FROM_LINKS(with_ranking));
+	WRITE(sql, " FROM links%s WHERE true",
+	      with_ranking ? " JOIN link_ranking ON link_id = id" : "");
 	write_workspace(sql, query, with_ranking, workspace_column);
 	write_conditions(sql, query);
 }
@@ -199,7 +196,8 @@ static void write_scan(struct statement *sql, const struct link_list_params *que
 {
 	const struct order *order = order_of(query);
 	WRITE(sql, "SELECT " LINK_ROW_COLUMNS ", %s", order->key);
-	write_links(sql, query, order->is_ranking || filter_needs_ranking(query), order->owner);
+	write_links(sql, query, order->is_ranking || nql_needs_ranking(&query->filter),
+	            order->owner);
 	write_page(sql, query, order->key, order->id);
 }
 
@@ -231,7 +229,7 @@ static void write_collect(struct statement *sql, const struct link_list_params *
                           int64_t page_max)
 {
 	WRITE(sql, "WITH chosen AS MATERIALIZED (SELECT id AS chosen_id, created_at AS chosen_key");
-	write_links(sql, query, filter_needs_ranking(query), NULL);
+	write_links(sql, query, nql_needs_ranking(&query->filter), NULL);
 	WRITE(sql,
 	      " LIMIT %" PRId64 "), counted AS MATERIALIZED (SELECT count(*) AS n FROM chosen) "
 	      "SELECT " LINK_ROW_COLUMNS ", chosen_key, counted.n FROM counted LEFT JOIN "
@@ -434,7 +432,7 @@ enum err link_list_store_read(struct pg_conn *conn, const struct link_list_param
 	enum err err;
 	if (*query->words)
 		err = read_search(conn, query, links, &list);
-	else if (*query->tag || query->state != 0 || query->has_filter)
+	else if (*query->tag || query->key_tags || query->state != 0 || query->has_filter)
 		err = read_matching(conn, query, NULL, links, &list);
 	else
 		err = read_all(conn, query, links, &list);
@@ -453,7 +451,7 @@ static enum err select_matching(struct pg_conn *conn, const struct link_list_par
 	struct statement sql;
 	statement_init(&sql, NULL);
 	WRITE(&sql, "%s", before);
-	write_links(&sql, query, filter_needs_ranking(query), NULL);
+	write_links(&sql, query, nql_needs_ranking(&query->filter), NULL);
 	WRITE(&sql, "%s LIMIT %zu%s", order, max, after);
 	return statement_run(&sql, conn, rows);
 }

@@ -42,6 +42,8 @@ enum http_progress live_handlers_get(void *ctx, struct http_exchange *x)
 	struct live_visits_position after;
 	bool has_position;
 	size_t chosen;
+	if (r->tags)
+		return response_key_limited(r, "A stream has the visits of all links.");
 	if (response_choose_type(http_exchange_joined_header(x, "Accept"), types, 1, &chosen) != OK)
 		return response_problem(
 			r, 406, NULL,

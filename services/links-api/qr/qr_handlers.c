@@ -66,7 +66,7 @@ static enum err find_link(const struct request *r, struct link *link)
 		return err;
 	err = link_store_get(conn, request_path_id(r), request_workspaces(r), link);
 	pg_pool_release(r->api->pg, conn);
-	return err;
+	return request_check_link(r, err, link);
 }
 
 static enum http_progress send_too_small(struct request *r, size_t modules)

@@ -286,6 +286,7 @@ enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *co
 	stats->question.link_id = request_path_id(stats->request);
 	enum err err = link_store_get(conn, stats->question.link_id,
 	                              request_workspaces(stats->request), &link);
+	err = request_check_link(stats->request, err, &link);
 	stats->is_link_deleted = err == OK && link.entry.state == LINK_STATE_DELETED;
 	if (stats->is_link_deleted)
 		err = ERR_NOT_FOUND;
@@ -303,13 +304,15 @@ static enum err find_links_of(struct stats_request *stats, struct pg_conn *conn,
                               int64_t workspace_id, const char tag[static LINK_TAG_SIZE])
 {
 	const struct stats_request_params *params = &stats->params;
-	if (tag[0] == '\0' && !params->has_links_filter) {
+	const char *key_tags = stats->request->tags;
+	if (tag[0] == '\0' && !params->has_links_filter && !key_tags) {
 		stats->question.workspace_id = workspace_id;
 		return link_list_store_count(conn, workspace_id, &stats->link_count);
 	}
 	struct link_list_params *links = mem_zero(sizeof(*links));
 	links->workspace_id = workspace_id;
 	memcpy(links->tag, tag, sizeof(links->tag));
+	links->key_tags = key_tags;
 	links->has_filter = params->has_links_filter;
 	links->filter = params->links_filter;
 	init_link_ids(stats);

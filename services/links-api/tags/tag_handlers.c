@@ -45,20 +45,23 @@ struct tag_list {
 };
 
 /* The tags of the most links, in byte order. */
-static enum err list_tags(struct pg_conn *conn, int64_t workspace_id, struct tag_count *tags,
+static enum err list_tags(const struct request *r, struct pg_conn *conn, struct tag_count *tags,
                           size_t *count)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	pg_params_int(&params, workspace_id);
+	pg_params_int(&params, r->workspace_id);
 	pg_params_int(&params, TAGS_MAX);
+	pg_params_text(&params, r->tags);
 	enum err err = pg_conn_query(
 		conn,
 		"SELECT most.*, coalesce(color, '') FROM (SELECT tag COLLATE \"C\" AS name, count(*) AS links, "
 		"coalesce(sum(visit_count), 0)::bigint, coalesce(sum(bot_count), 0)::bigint "
 		"FROM links LEFT JOIN link_statistics ON link_id = id, unnest(tags) AS tag "
-		"WHERE workspace_id = $1 AND state <> 'DELETED' GROUP BY 1 ORDER BY links DESC, name LIMIT $2"
-		") AS most LEFT JOIN tag_colors ON workspace_id = $1 AND tag = name ORDER BY name",
+		"WHERE workspace_id = $1 AND state <> 'DELETED' AND " REQUEST_SEES_TAGS(
+			"tags",
+			"$3") " GROUP BY 1 ORDER BY links DESC, name LIMIT $2"
+			      ") AS most LEFT JOIN tag_colors ON workspace_id = $1 AND tag = name ORDER BY name",
 		&params, &rows);
 	*count = err == OK ? pg_result_count(rows) : 0;
 	for (size_t i = 0; i < *count; i++) {
@@ -80,7 +83,7 @@ static enum err load(const struct request *r, struct tag_list *list)
 	if (err == OK)
 		err = statistics_store_as_of(conn, &list->as_of_us);
 	if (err == OK)
-		err = list_tags(conn, r->workspace_id, list->tags, &list->count);
+		err = list_tags(r, conn, list->tags, &list->count);
 	pg_pool_release(request_pg(r), conn);
 	return err;
 }
@@ -447,11 +450,20 @@ static bool read_body(struct tag_change *change)
 	return err == OK;
 }
 
+/* False: the request has been answered. */
+static bool is_allowed(struct request *r)
+{
+	if (r->tags)
+		response_key_limited(r, "A tag belongs to all links of the workspace.");
+	return !r->tags;
+}
+
 enum http_progress tag_handlers_patch(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct tag_change *change = tag_change_new(ctx);
-	enum http_progress progress = read_body(change) ? run(change) : HTTP_COMPLETE;
+	enum http_progress progress =
+		is_allowed(ctx) && read_body(change) ? run(change) : HTTP_COMPLETE;
 	tag_change_free(change);
 	return progress;
 }
@@ -461,7 +473,7 @@ enum http_progress tag_handlers_delete(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct tag_change *change = tag_change_new(ctx);
 	change->is_removal = true;
-	enum http_progress progress = run(change);
+	enum http_progress progress = is_allowed(ctx) ? run(change) : HTTP_COMPLETE;
 	tag_change_free(change);
 	return progress;
 }

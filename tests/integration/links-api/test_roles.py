@@ -2,17 +2,9 @@
 
 import pytest
 from clients import Api
-from users import User, insert_api_key
+from users import User, insert_api_key, join, leave
 
 MISSING = 999_999_999_999
-
-
-def join(database, user, workspace_id, role):
-    database.run("INSERT INTO members (workspace_id, user_id, role) VALUES (%s, %s, %s)", workspace_id, user.id, role)
-
-
-def leave(database, user, workspace_id):
-    database.run("DELETE FROM members WHERE workspace_id = %s AND user_id = %s", workspace_id, user.id)
 
 
 def kind_of(answer):

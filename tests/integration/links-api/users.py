@@ -54,6 +54,14 @@ class User(Api):
         return api, answer.json["key"]
 
 
+def join(database, user, workspace_id, role):
+    database.run("INSERT INTO members (workspace_id, user_id, role) VALUES (%s, %s, %s)", workspace_id, user.id, role)
+
+
+def leave(database, user, workspace_id):
+    database.run("DELETE FROM members WHERE workspace_id = %s AND user_id = %s", workspace_id, user.id)
+
+
 COOKIE = "__Host-waymark"
 
 
@@ -89,12 +97,12 @@ def insert_session(database, user_id):
     return secret
 
 
-def insert_api_key(database, user_id, scopes, expires="1 hour"):
+def insert_api_key(database, user_id, scopes, expires="1 hour", tags=()):
     """Inserts an API key directly into the database, so that it may already be expired."""
     secret = invent_secret("wm_")
     database.run(
-        "INSERT INTO api_keys (workspace_id, created_by, name, scopes, hint, secret_hash, expires_at) "
-        "VALUES (%s, %s, 'k', %s, %s, %s, clock_timestamp() + %s::interval)",
-        user_id, user_id, list(scopes), secret[:7], hashlib.sha256(secret.encode()).digest(), expires,
+        "INSERT INTO api_keys (workspace_id, created_by, name, scopes, hint, secret_hash, expires_at, tags) "
+        "VALUES (%s, %s, 'k', %s, %s, %s, clock_timestamp() + %s::interval, %s)",
+        user_id, user_id, list(scopes), secret[:7], hashlib.sha256(secret.encode()).digest(), expires, list(tags),
     )  # fmt: skip
     return secret
