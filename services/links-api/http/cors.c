@@ -71,7 +71,7 @@ void cors_add_headers(const struct cors *cors, struct http_exchange *x)
 	http_exchange_add_fixed_header(
 		x, "Access-Control-Expose-Headers",
 		"Content-Disposition, ETag, Idempotency-Replayed, Location, RateLimit, "
-		"RateLimit-Policy, Retry-After, X-As-Of, X-Lag-Ms, X-Request-Id");
+		"RateLimit-Policy, Retry-After, X-As-Of, X-Complete-Until, X-Lag-Ms, X-Request-Id");
 }
 
 void cors_add_preflight_headers(const struct cors *cors, struct http_exchange *x,

@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/base/number.h"
 #include "lib/base/timestamp.h"
 #include "lib/clicks/statistics_store.h"
 #include "services/links-api/http/handlers.h"
@@ -101,6 +103,8 @@ struct visit_export {
 	int64_t user_id;
 	bool is_csv;
 	struct visit_filter filter;
+	/* Of question; owned. */
+	struct sql_column link_ids;
 	/* Of the next page: its cursor and limit change. */
 	struct visit_page_query question;
 	bool is_limited;
@@ -111,9 +115,11 @@ struct visit_export {
 	size_t bytes;
 };
 
-static enum err new_export(const struct request *r, bool is_csv,
-                           const struct visit_page_query *question, struct visit_export **out)
+/* Takes the links of the question. */
+static enum err new_export(struct stats_request *stats, const struct visit_page_query *question,
+                           struct visit_export **out)
 {
+	const struct request *r = stats->request;
 	enum err err = visit_export_limiter_acquire(r->api->exports, r->user_id);
 	if (err != OK)
 		return err;
@@ -121,10 +127,15 @@ static enum err new_export(const struct request *r, bool is_csv,
 	export->api = r->api;
 	export->exchange = r->exchange;
 	export->user_id = r->user_id;
-	export->is_csv = is_csv;
+	export->is_csv = stats->params.format == STATS_REQUEST_FORMAT_CSV;
 	export->filter = *question->filter;
 	export->question = *question;
 	export->question.filter = &export->filter;
+	if (question->link_ids) {
+		export->link_ids = *question->link_ids;
+		export->question.link_ids = &export->link_ids;
+		stats->question.link_ids = NULL;
+	}
 	export->is_limited = question->limit > 0;
 	export->left = question->limit;
 	*out = export;
@@ -137,6 +148,8 @@ static void free_export(void *state)
 	if (!export)
 		return;
 	visit_export_limiter_release(export->api->exports, export->user_id);
+	if (export->question.link_ids)
+		sql_column_clear(&export->link_ids);
 	free(export);
 }
 
@@ -157,7 +170,7 @@ static size_t add_lines(struct visit_export *export, struct strbuf *out,
 	size_t row = 0;
 	while (row < count && out->len < CHUNK_BYTES)
 		add_line(export, out, rows, row++);
-	if (row > 0)
+	if (row < count)
 		export->question.after = visit_page_cursor_of(rows, row - 1);
 	return row;
 }
@@ -166,22 +179,24 @@ static enum err next_chunk(struct visit_export *export, struct strbuf *out, bool
 {
 	struct pg_conn *conn = NULL;
 	struct pg_result *rows = NULL;
+	struct visit_page_end end;
 	export->question.limit =
 		export->is_limited && export->left < PAGE_VISITS ? export->left : PAGE_VISITS;
 	enum err err = pg_pool_acquire(export->api->heavy_pg, &conn);
 	if (err == OK)
-		err = visit_page_read(conn, &export->question, &rows);
+		err = visit_page_read(conn, &export->question, &rows, &end);
 	pg_pool_release(export->api->heavy_pg, conn);
 	if (err != OK)
 		return err;
 	if (!export->has_begun && export->is_csv)
 		visit_page_add_csv_header(out);
 	export->has_begun = true;
+	export->question.after = end.next;
 	size_t sent = add_lines(export, out, rows);
 	if (export->is_limited)
 		export->left -= sent;
-	bool is_exhausted = sent == pg_result_count(rows) && sent < export->question.limit;
-	*is_last = is_exhausted || (export->is_limited && export->left == 0);
+	*is_last = (end.is_last && sent == pg_result_count(rows)) ||
+	           (export->is_limited && export->left == 0);
 	export->bytes += out->len;
 	pg_result_free(rows);
 	return OK;
@@ -216,25 +231,42 @@ static enum http_chunk read_chunk(void *state, struct strbuf *out)
 /* In the order of enum stats_request_format, from STATS_REQUEST_FORMAT_JSON on. */
 static const char *const media_types[] = { "application/json", "text/csv", "application/x-ndjson" };
 
+static bool is_of_link(const struct request *r)
+{
+	return strstr(r->match.route->pattern, "{id}") != NULL;
+}
+
+/* Up to when a workspace's visits are complete, and do not change any more. */
+static int64_t complete_until_us(const struct stats_request *stats)
+{
+	int64_t until_us = stats->as_of_us < stats->now_us ? stats->as_of_us : stats->now_us;
+	return until_us > VISIT_EXPORT_SETTLING_US ? until_us - VISIT_EXPORT_SETTLING_US : 0;
+}
+
 static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
 {
-	enum err err = stats_request_find_link(stats, conn);
+	bool is_whole = !is_of_link(stats->request);
+	enum err err = is_whole ? stats_request_find_links(stats, conn)
+	                        : stats_request_find_link(stats, conn);
 	if (err == OK)
 		err = statistics_store_as_of(conn, &stats->as_of_us);
 	if (err == OK)
 		err = visit_sql_log_since(conn, &stats->question.reach.log_since_us);
 	if (err == OK)
 		err = stats_request_find_range(stats, conn);
+	if (err == OK && is_whole && !stats->params.to.is_given)
+		stats->question.requested.to_us = complete_until_us(stats);
 	return err;
 }
 
 static enum err read_params(struct stats_request *stats, struct request *r)
 {
-	static const struct stats_request_terms terms = {
-		STATS_REQUEST_LIMIT | STATS_REQUEST_FILTERS | STATS_REQUEST_BOTS |
-			STATS_REQUEST_CURSOR | STATS_REQUEST_FORMAT,
-		LIMIT_DEFAULT, LIMIT_MAX
-	};
+	struct stats_request_terms terms = { STATS_REQUEST_LIMIT | STATS_REQUEST_FILTERS |
+		                                     STATS_REQUEST_BOTS | STATS_REQUEST_CURSOR |
+		                                     STATS_REQUEST_FORMAT,
+		                             LIMIT_DEFAULT, LIMIT_MAX };
+	if (!is_of_link(r))
+		terms.parts |= STATS_REQUEST_LINKS;
 	enum err err = stats_request_read(stats, r, &terms);
 	struct stats_request_end *from = &stats->params.from;
 	if (err == OK && !from->is_given) {
@@ -248,6 +280,8 @@ static struct visit_page_query page_of(const struct stats_request *stats)
 {
 	return (struct visit_page_query){
 		.link_id = stats->question.link_id,
+		.workspace_id = stats->request->workspace_id,
+		.link_ids = stats->question.link_ids,
 		.span = stats->question.requested,
 		.filter = &stats->params.filter,
 		.after = stats->params.after,
@@ -257,23 +291,48 @@ static struct visit_page_query page_of(const struct stats_request *stats)
 
 /* --- a page as JSON --- */
 
-static struct json *render_page(const struct stats_request *stats, const struct pg_result *rows)
+/*
+ * Where a program goes on later: behind everything that is complete, unless it has seen more. It exists
+ * also on the last page, and on an empty one.
+ */
+static struct visit_page_cursor resume_after(const struct stats_request *stats,
+                                             const struct pg_result *rows,
+                                             const struct visit_page_end *end)
 {
-	char cursor[VISIT_PAGE_CURSOR_SIZE];
+	if (!end->is_last)
+		return end->next;
 	size_t count = pg_result_count(rows);
+	struct visit_page_cursor seen =
+		count > 0 ? visit_page_cursor_of(rows, count - 1) : stats->params.after;
+	int64_t until_us = complete_until_us(stats);
+	if (stats->question.requested.to_us < until_us)
+		until_us = stats->question.requested.to_us;
+	if (seen.event_id[0] != '\0' && seen.occurred_at_us >= until_us)
+		return seen;
+	return (struct visit_page_cursor){ until_us, VISIT_PAGE_NO_ID };
+}
+
+static struct json *render_page(const struct stats_request *stats, const struct pg_result *rows,
+                                const struct visit_page_end *end)
+{
+	char next[VISIT_PAGE_CURSOR_SIZE], resume[VISIT_PAGE_CURSOR_SIZE];
 	struct json *visits = json_new_array();
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < pg_result_count(rows); i++)
 		json_append(visits, visit_page_object(rows, i));
 	struct pagination pagination = { .limit = stats->params.limit,
 		                         .total = PAGINATION_UNCOUNTED };
-	if (count == (size_t)stats->params.limit) {
-		struct visit_page_cursor last = visit_page_cursor_of(rows, count - 1);
-		visit_page_cursor_format(&last, cursor);
-		pagination.next_cursor = cursor;
-	}
+	visit_page_cursor_format(&end->next, next);
+	if (!end->is_last)
+		pagination.next_cursor = next;
 	struct json *answer = json_new_object();
 	json_set(answer, "visits", visits);
 	json_set(answer, "pagination", response_pagination_json(&pagination));
+	if (stats->question.link_id == 0) {
+		struct visit_page_cursor place = resume_after(stats, rows, end);
+		visit_page_cursor_format(&place, resume);
+		json_set_text(answer, "resume_cursor", resume);
+		json_set_time(answer, "complete_until", complete_until_us(stats));
+	}
 	json_set_time(answer, "log_since", stats->question.reach.log_since_us);
 	response_add_freshness(answer, stats->as_of_us, stats->now_us);
 	return answer;
@@ -283,33 +342,45 @@ static enum http_progress answer_page(struct stats_request *stats, struct pg_con
 {
 	struct request *r = stats->request;
 	struct visit_page_query question = page_of(stats);
+	struct visit_page_end end;
 	struct pg_result *rows = NULL;
-	enum err err = visit_page_read(conn, &question, &rows);
+	enum err err = visit_page_read(conn, &question, &rows, &end);
 	pg_pool_release(request_pg(r), conn);
 	if (err != OK)
 		return stats_request_answer_error(stats, err);
-	enum http_progress progress = response_json(r, 200, render_page(stats, rows));
+	enum http_progress progress = response_json(r, 200, render_page(stats, rows, &end));
 	pg_result_free(rows);
 	return progress;
 }
 
 /* --- an answer as an export --- */
 
+static enum err add_time_header(struct http_exchange *x, const char *name, int64_t time_us)
+{
+	char value[HEADER_SIZE];
+	timestamp_format_ms(time_us, value);
+	return time_us > 0 ? http_exchange_add_header(x, name, value) : OK;
+}
+
 static enum err add_headers(struct stats_request *stats)
 {
 	struct http_exchange *x = stats->request->exchange;
-	char value[HEADER_SIZE];
-	snprintf(value, sizeof(value), "attachment; filename=\"visits-%" PRId64 ".%s\"",
-	         stats->question.link_id,
+	int64_t link_id = stats->question.link_id;
+	char value[HEADER_SIZE], id[NUMBER_TEXT_SIZE + 1] = "";
+	if (link_id != 0)
+		snprintf(id, sizeof(id), "-%" PRId64, link_id);
+	snprintf(value, sizeof(value), "attachment; filename=\"visits%s.%s\"", id,
 	         stats->params.format == STATS_REQUEST_FORMAT_CSV ? "csv" : "ndjson");
 	enum err err = http_exchange_add_header(x, "Content-Disposition", value);
+	if (err == OK && link_id == 0)
+		err = add_time_header(x, "X-Complete-Until", complete_until_us(stats));
+	if (err == OK)
+		err = add_time_header(x, "X-As-Of", stats->as_of_us);
 	if (err != OK || stats->as_of_us == 0)
 		return err;
-	timestamp_format_ms(stats->as_of_us, value);
-	err = http_exchange_add_header(x, "X-As-Of", value);
 	int64_t lag_us = stats->now_us - stats->as_of_us;
 	snprintf(value, sizeof(value), "%" PRId64, lag_us > 0 ? lag_us / CLOCK_US_PER_MS : 0);
-	return err == OK ? http_exchange_add_header(x, "X-Lag-Ms", value) : err;
+	return http_exchange_add_header(x, "X-Lag-Ms", value);
 }
 
 static enum http_progress answer_busy(struct request *r)
@@ -328,7 +399,7 @@ static enum http_progress answer_export(struct stats_request *stats)
 	bool is_csv = stats->params.format == STATS_REQUEST_FORMAT_CSV;
 	if (!stats->params.has_limit)
 		question.limit = 0;
-	enum err err = new_export(r, is_csv, &question, &export);
+	enum err err = new_export(stats, &question, &export);
 	if (err != OK)
 		return answer_busy(r);
 	r->handler_state = export;
@@ -392,6 +463,7 @@ enum http_progress visit_export_list(void *ctx, struct http_exchange *x)
 	http_exchange_add_fixed_header(x, "Vary", "Accept");
 	struct stats_request *stats = mem_zero(sizeof(*stats));
 	enum http_progress progress = answer(stats, ctx);
+	stats_request_clear(stats);
 	free(stats);
 	return progress;
 }

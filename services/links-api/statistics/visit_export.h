@@ -1,7 +1,12 @@
 /*
- * The visits of a link, as a page or as an export (GET /api/links/{id}/visits). The limits of exports
- * are here: how many run at the same time, in total and per user. Each export holds a client connection
- * until the client has read it, and loads the database. Safe from any thread.
+ * The visits of a link or of a workspace, as a page or as an export (GET /api/links/{id}/visits,
+ * /api/visits). The limits of exports are here: how many run at the same time, in total and per user.
+ * Each export holds a client connection until the client has read it, and loads the database. Safe from
+ * any thread.
+ *
+ * A workspace's visits come in the order of their time, so that a program can follow them. They end
+ * VISIT_EXPORT_SETTLING_US before as_of: clicks of several redirectors, and those that Kafka got at the
+ * second try, have arrived by then.
  *
  * Half of the places are only for users without an export, so a few users with slow clients leave
  * room for others. An export that a client reads too slowly ends.
@@ -17,6 +22,7 @@
 
 #define VISIT_EXPORT_MAX 32
 #define VISIT_EXPORT_MAX_PER_USER 4
+#define VISIT_EXPORT_SETTLING_US INT64_C(60000000)
 /* The average rate that an export needs after the first minute of its client. */
 #define VISIT_EXPORT_BYTES_PER_S_MIN 16384
 

@@ -12,16 +12,19 @@
 #include "lib/base/timestamp.h"
 #include "services/links-api/statistics/visit_sql.h"
 
-/* Reads the newest days first, then a window that is larger by this factor. */
+/* Reads so many days first, then a window that is larger by this factor. */
 #define FIRST_DAYS 2
 #define DAYS_FACTOR 8
+/* Of a workspace: the visits that a statement looks at, and the statements of a page without any. */
+#define SEEN_MAX 20000
+#define EMPTY_MAX 10
 /* The end of the year 9999. */
 #define TIME_MAX_US INT64_C(253402300799999999)
 /* UTF-16 units; the longest of Unicode has 18. */
 #define DECOMPOSITION_MAX 32
 
-enum kind { TEXT, INT, REAL, BOOL, TIME };
-enum { COLUMN_ID, COLUMN_OCCURRED_AT, COLUMNS = 22 };
+enum kind { TEXT, INT, REAL, BOOL, TIME, CURSOR };
+enum { COLUMN_ID, COLUMN_OCCURRED_AT, COLUMNS = 24 };
 
 struct column {
 	const char *name;
@@ -52,6 +55,8 @@ static const struct column columns[COLUMNS] = {
 	{ "slug", "slug", TEXT },
 	{ "status", "status", INT },
 	{ "latency_ms", "latency_us / 1000.0::float8", REAL },
+	{ "link_id", "link_id", INT },
+	{ "cursor", "''", CURSOR },
 };
 
 static void add_traffic(struct visit_sql *sql, enum visit_filter_traffic traffic)
@@ -63,40 +68,54 @@ static void add_traffic(struct visit_sql *sql, enum visit_filter_traffic traffic
 }
 
 /* Compares the time alone as well, because the index covers it. */
-static void add_cursor(struct visit_sql *sql, const struct visit_page_cursor *behind)
+static void add_cursor(struct visit_sql *sql, const struct visit_page_cursor *after,
+                       bool is_ascending)
 {
-	if (behind->event_id[0] == '\0')
+	if (after->event_id[0] == '\0')
 		return;
-	int time = visit_sql_time(sql, behind->occurred_at_us);
-	int id = visit_sql_text(sql, behind->event_id);
+	const char *sign = is_ascending ? ">" : "<";
+	int time = visit_sql_time(sql, after->occurred_at_us);
+	int id = visit_sql_text(sql, after->event_id);
 	visit_sql_add(
 		sql,
-		" AND occurred_at <= $%d::timestamptz AND (occurred_at < $%d::timestamptz OR event_id < $%d::uuid)",
-		time, time, id);
+		" AND occurred_at %s= $%d::timestamptz AND (occurred_at %s $%d::timestamptz OR event_id %s $%d::uuid)",
+		sign, time, sign, time, sign, id);
 }
 
-static enum err read_span(struct pg_conn *conn, const struct visit_page_query *query,
-                          struct statistics_span span, struct pg_result **rows)
+static void add_columns(struct visit_sql *sql)
+{
+	for (size_t i = 0; i < COLUMNS; i++)
+		visit_sql_add(sql, "%s%s", i == 0 ? "SELECT " : ", ", columns[i].sql);
+}
+
+static enum err run(struct visit_sql *sql, struct pg_conn *conn, struct pg_result **rows)
+{
+	enum err err = visit_sql_run(sql, conn, rows);
+	visit_sql_clear(sql);
+	return err;
+}
+
+/* --- of a link, newest first --- */
+
+static enum err read_link_span(struct pg_conn *conn, const struct visit_page_query *query,
+                               struct statistics_span span, struct pg_result **rows)
 {
 	struct visit_sql sql;
 	visit_sql_init(&sql);
-	for (size_t i = 0; i < COLUMNS; i++)
-		visit_sql_add(&sql, "%s%s", i == 0 ? "SELECT " : ", ", columns[i].sql);
+	add_columns(&sql);
 	char condition[64];
 	snprintf(condition, sizeof(condition), "link_id = $%d::bigint",
 	         visit_sql_int(&sql, query->link_id));
 	visit_sql_add_log(&sql, condition, span, query->filter);
 	add_traffic(&sql, query->filter->traffic);
-	add_cursor(&sql, &query->after);
+	add_cursor(&sql, &query->after, false);
 	int limit = visit_sql_int(&sql, (int64_t)query->limit);
 	visit_sql_add(&sql, " ORDER BY occurred_at DESC, event_id DESC LIMIT $%d::bigint", limit);
-	enum err err = visit_sql_run(&sql, conn, rows);
-	visit_sql_clear(&sql);
-	return err;
+	return run(&sql, conn, rows);
 }
 
-enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *query,
-                         struct pg_result **rows)
+static enum err read_link(struct pg_conn *conn, const struct visit_page_query *query,
+                          struct pg_result **rows)
 {
 	struct statistics_span span = query->span;
 	if (query->after.event_id[0] != '\0' && query->after.occurred_at_us < span.to_us)
@@ -107,7 +126,7 @@ enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *qu
 		if (span.to_us - span.from_us > days * CLOCK_US_PER_DAY)
 			window.from_us = span.to_us - days * CLOCK_US_PER_DAY;
 		struct pg_result *found = NULL;
-		enum err err = read_span(conn, query, window, &found);
+		enum err err = read_link_span(conn, query, window, &found);
 		if (err != OK)
 			return err;
 		if (window.from_us <= span.from_us || pg_result_count(found) == query->limit) {
@@ -117,6 +136,114 @@ enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *qu
 		pg_result_free(found);
 		days *= DAYS_FACTOR;
 	}
+}
+
+/* --- of a workspace, oldest first --- */
+
+/* All visits of the workspace in the window after a position, in order: what a filter chooses from. */
+static void add_seen(struct visit_sql *sql, const struct visit_page_query *query,
+                     const struct visit_page_cursor *after, struct statistics_span window)
+{
+	static const struct visit_filter everything = { .traffic = VISIT_FILTER_ALL };
+	char condition[64];
+	snprintf(condition, sizeof(condition), "workspace_id = $%d::bigint AND workspace_id <> 0",
+	         visit_sql_int(sql, query->workspace_id)); /* as its index */
+	visit_sql_add_log(sql, condition, window, &everything);
+	add_cursor(sql, after, true);
+	visit_sql_add(sql, " ORDER BY occurred_at, event_id");
+}
+
+static enum err read_window(struct pg_conn *conn, const struct visit_page_query *query,
+                            const struct visit_page_cursor *after, struct statistics_span window,
+                            struct pg_result **rows)
+{
+	struct visit_sql sql;
+	visit_sql_init(&sql);
+	add_columns(&sql);
+	visit_sql_add(&sql, " FROM (SELECT *");
+	add_seen(&sql, query, after, window);
+	visit_sql_add(&sql, " LIMIT %d) AS seen WHERE true", SEEN_MAX);
+	visit_sql_add_terms(&sql, query->filter);
+	add_traffic(&sql, query->filter->traffic);
+	if (query->link_ids)
+		visit_sql_add(&sql, " AND link_id = ANY ((SELECT $%d::bigint[])::bigint[])",
+		              visit_sql_column(&sql, query->link_ids));
+	int limit = visit_sql_int(&sql, (int64_t)query->limit);
+	visit_sql_add(&sql, " ORDER BY occurred_at, event_id LIMIT $%d::bigint", limit);
+	return run(&sql, conn, rows);
+}
+
+/* The last visit that read_window looked at, if the window has more; otherwise the window's end. */
+static enum err find_seen_end(struct pg_conn *conn, const struct visit_page_query *query,
+                              const struct visit_page_cursor *after, struct statistics_span window,
+                              struct visit_page_cursor *out)
+{
+	struct visit_sql sql;
+	struct pg_result *rows = NULL;
+	visit_sql_init(&sql);
+	visit_sql_add(&sql, "SELECT event_id, occurred_at");
+	add_seen(&sql, query, after, window);
+	visit_sql_add(&sql, " OFFSET %d LIMIT 1", SEEN_MAX - 1);
+	enum err err = run(&sql, conn, &rows);
+	if (err == OK)
+		*out = pg_result_count(rows) > 0
+		               ? visit_page_cursor_of(rows, 0)
+		               : (struct visit_page_cursor){ window.to_us, VISIT_PAGE_NO_ID };
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err read_workspace(struct pg_conn *conn, const struct visit_page_query *query,
+                               struct pg_result **rows, struct visit_page_end *end)
+{
+	struct statistics_span span = query->span;
+	struct visit_page_cursor after = query->after;
+	int64_t days = FIRST_DAYS;
+	for (int empty = 0;;) {
+		if (after.event_id[0] != '\0' && after.occurred_at_us > span.from_us)
+			span.from_us = after.occurred_at_us;
+		struct statistics_span window = span;
+		if (span.to_us - span.from_us > days * CLOCK_US_PER_DAY)
+			window.to_us = span.from_us + days * CLOCK_US_PER_DAY;
+		struct pg_result *found = NULL;
+		*end = (struct visit_page_end){ .is_last = false };
+		enum err err = read_window(conn, query, &after, window, &found);
+		size_t count = err == OK ? pg_result_count(found) : 0;
+		bool is_full = err == OK && count == query->limit;
+		if (is_full)
+			end->next = visit_page_cursor_of(found, count - 1);
+		else if (err == OK)
+			err = find_seen_end(conn, query, &after, window, &end->next);
+		bool is_window_seen =
+			err == OK && !is_full && strcmp(end->next.event_id, VISIT_PAGE_NO_ID) == 0;
+		end->is_last = is_window_seen && window.to_us >= span.to_us;
+		bool is_page = is_full || end->is_last ||
+		               (!is_window_seen && (count > 0 || ++empty == EMPTY_MAX));
+		if (err == OK && is_page) {
+			*rows = found;
+			return OK;
+		}
+		pg_result_free(found);
+		if (err != OK)
+			return err;
+		if (is_window_seen)
+			days *= DAYS_FACTOR;
+		else
+			after = end->next;
+	}
+}
+
+enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *query,
+                         struct pg_result **rows, struct visit_page_end *end)
+{
+	if (query->link_id == 0)
+		return read_workspace(conn, query, rows, end);
+	enum err err = read_link(conn, query, rows);
+	size_t count = err == OK ? pg_result_count(*rows) : 0;
+	*end = (struct visit_page_end){ .next = query->after, .is_last = count < query->limit };
+	if (count > 0)
+		end->next = visit_page_cursor_of(*rows, count - 1);
+	return err;
 }
 
 struct visit_page_cursor visit_page_cursor_of(const struct pg_result *rows, size_t row)
@@ -168,9 +295,17 @@ enum err visit_page_cursor_parse(const char *text, struct visit_page_cursor *out
 
 /* --- its forms --- */
 
+static void format_cursor_of(const struct pg_result *rows, size_t row,
+                             char out[static VISIT_PAGE_CURSOR_SIZE])
+{
+	struct visit_page_cursor place = visit_page_cursor_of(rows, row);
+	visit_page_cursor_format(&place, out);
+}
+
 static void set(struct json *visit, const struct column *column, const struct pg_result *rows,
                 size_t row, int index)
 {
+	char cursor[VISIT_PAGE_CURSOR_SIZE];
 	switch (column->kind) {
 	case TEXT:
 		json_set_text(visit, column->name, pg_result_text(rows, row, index));
@@ -186,6 +321,10 @@ static void set(struct json *visit, const struct column *column, const struct pg
 		break;
 	case TIME:
 		json_set_time(visit, column->name, pg_result_time(rows, row, index));
+		break;
+	case CURSOR:
+		format_cursor_of(rows, row, cursor);
+		json_set_text(visit, column->name, cursor);
 		break;
 	}
 }
@@ -282,7 +421,7 @@ void visit_page_add_csv_text(struct strbuf *out, const char *text)
 static void add_csv_field(struct strbuf *out, enum kind kind, const struct pg_result *rows,
                           size_t row, int index)
 {
-	char number[NUMBER_TEXT_SIZE], time[TIMESTAMP_TEXT_SIZE];
+	char number[NUMBER_TEXT_SIZE], time[TIMESTAMP_TEXT_SIZE], cursor[VISIT_PAGE_CURSOR_SIZE];
 	switch (kind) {
 	case TEXT:
 		visit_page_add_csv_text(out, pg_result_text(rows, row, index));
@@ -300,6 +439,10 @@ static void add_csv_field(struct strbuf *out, enum kind kind, const struct pg_re
 	case TIME:
 		timestamp_format_ms(pg_result_time(rows, row, index), time);
 		strbuf_add_text(out, time);
+		break;
+	case CURSOR:
+		format_cursor_of(rows, row, cursor);
+		strbuf_add_text(out, cursor);
 		break;
 	}
 }

@@ -1,7 +1,7 @@
 /*
- * Single visits, newest first, page by page: the table visit_log, and each visit as a JSON object,
- * a line of NDJSON or a line of CSV. One table of columns defines the fields for all of them.
- * Hashes, networks and the serving instance are not shown.
+ * Single visits, page by page: the table visit_log, and each visit as a JSON object, a line of NDJSON
+ * or a line of CSV. One table of columns defines the fields for all of them. Hashes, networks and the
+ * serving instance are not shown.
  *
  * One thread at a time per connection.
  */
@@ -16,12 +16,16 @@
 #include "lib/base/strbuf.h"
 #include "lib/json/json.h"
 #include "lib/postgres/pg_conn.h"
+#include "lib/postgres/sql_column.h"
 #include "services/links-api/statistics/statistics_range.h"
 #include "services/links-api/statistics/visit_filter.h"
 
 /* With the NUL. */
 #define VISIT_PAGE_ID_SIZE 37
 #define VISIT_PAGE_CURSOR_SIZE 64
+
+/* Before all visits of a moment. */
+#define VISIT_PAGE_NO_ID "00000000-0000-0000-0000-000000000000"
 
 /* A position after the visit with this time and ID. */
 struct visit_page_cursor {
@@ -31,19 +35,34 @@ struct visit_page_cursor {
 };
 
 struct visit_page_query {
+	/* The visits of one link, newest first; 0 = of a workspace, oldest first. */
 	int64_t link_id;
+	/* For which they were counted. */
+	int64_t workspace_id;
+	/* Only of these links of the workspace (SQL_COLUMN_INT8); NULL = of all. */
+	struct sql_column *link_ids;
 	struct statistics_span span;
 	const struct visit_filter *filter;
 	struct visit_page_cursor after;
 	size_t limit;
 };
 
+/* Where a page ends. */
+struct visit_page_end {
+	/* After the last visit of the page, or behind it, if none of those that follow matches. */
+	struct visit_page_cursor next;
+	/* No more visits follow in the span. */
+	bool is_last;
+};
+
 /*
- * Reads at most limit visits; rows is for the functions below. Fewer than limit: the last page. It
- * searches the newest days first, so the cost of a page does not depend on the length of the log.
+ * Reads at most limit visits; rows is for the functions below. The cost of a page does not depend on
+ * the length of the log. Of a link it searches the newest days first. Of a workspace, whose filter may
+ * match few of very many visits, a page looks at a bounded number of them: it may have fewer than limit,
+ * even none, although it is not the last.
  */
 enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *query,
-                         struct pg_result **rows) MUST_CHECK;
+                         struct pg_result **rows, struct visit_page_end *end) MUST_CHECK;
 
 /* The cursor after a row. */
 struct visit_page_cursor visit_page_cursor_of(const struct pg_result *rows, size_t row);

@@ -85,7 +85,7 @@ static void add_alternatives(struct visit_sql *sql, const struct visit_filter *f
 		visit_sql_add(sql, ")");
 }
 
-static void add_terms(struct visit_sql *sql, const struct visit_filter *filter)
+void visit_sql_add_terms(struct visit_sql *sql, const struct visit_filter *filter)
 {
 	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++)
 		add_alternatives(sql, filter, d);
@@ -112,7 +112,7 @@ void visit_sql_add_log(struct visit_sql *sql, const char *condition, struct stat
 		" FROM visit_log WHERE %s AND occurred_at >= $%d::timestamptz "
 		"AND occurred_at < $%d::timestamptz AND day >= $%d::date AND day <= $%d::date",
 		condition, from, to, first_day, last_day);
-	add_terms(sql, filter);
+	visit_sql_add_terms(sql, filter);
 }
 
 static enum err status_of(const struct visit_sql *sql)

@@ -46,6 +46,9 @@ int visit_sql_column(struct visit_sql *sql, struct sql_column *column);
 void visit_sql_add_log(struct visit_sql *sql, const char *condition, struct statistics_span span,
                        const struct visit_filter *filter);
 
+/* Adds those terms alone, each as " AND …". */
+void visit_sql_add_terms(struct visit_sql *sql, const struct visit_filter *filter);
+
 /* Errors as pg_conn_query. ERR_LIMIT also: a column is larger than its bound. */
 enum err visit_sql_run(struct visit_sql *sql, struct pg_conn *conn,
                        struct pg_result **rows) MUST_CHECK;

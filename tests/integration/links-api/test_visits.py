@@ -24,6 +24,7 @@ FIRST = LAST - datetime.timedelta(days=40)
 MEMBERS = [
     "event_id", "occurred_at", "country", "region", "city", "referrer_host", "referrer_source", "browser", "browser_version", "os", "os_version",
     "device", "language", "utm_source", "utm_medium", "utm_campaign", "is_bot", "bot_reason", "is_unique", "slug", "status", "latency_ms",
+    "link_id", "cursor",
 ]  # fmt: skip
 BIG = 25000
 CSV, NDJSON = "text/csv", "application/x-ndjson"
@@ -178,6 +179,12 @@ def test_accept_selects_the_preferred_format(ann, link, accept, form):
 def test_unsupported_formats_get_406(ann, link, expect):
     expect(ann.call("GET", path(link), headers={"Accept": "text/html, text/csv;q=0"}), 406)
     assert ann.call("HEAD", path(link), headers={"Accept": CSV}).status == 200
+
+
+def test_an_export_goes_on_after_any_of_its_lines(ann, link):
+    visits = [json.loads(line) for line in export(ann, link, NDJSON).body.splitlines()]
+    rest = export(ann, link, NDJSON, cursor=visits[700]["cursor"]).body.splitlines()
+    assert [json.loads(line) for line in rest] == visits[701:]
 
 
 # --- slow, disconnected and many clients ---
