@@ -2,7 +2,7 @@
 
 import re
 
-from clients import unique_email
+from clients import Api, unique_email
 from waiting import wait_until
 
 from dashboard.addresses import BERLIN, GOOGLE
@@ -547,6 +547,46 @@ def test_a_page_goes_on_by_itself_after_an_outage(page, window, user):
     page.unroute(keys)
     expect(page.get_by_role("heading", name="No API keys yet")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_key_is_made_changed_and_gets_a_new_secret(page, window, user):
+    window.goto("/keys")
+    page.get_by_role("button", name="Create API key").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill("Nightly report")
+    dialog.get_by_label("Read single and live visits").check()
+    dialog.get_by_label("Only links with one of these tags").fill("spring")
+    dialog.get_by_label("Only links with one of these tags").press("Enter")
+    expect(dialog.get_by_role("group", name="Instance")).to_have_count(0)
+    dialog.get_by_role("button", name="Create API key").click()
+    first = Api(user.base)
+    first.token = page.locator(".secret").text_content()
+    dialog.get_by_role("button", name="Done").click()
+    line = page.get_by_role("row").filter(has_text="Nightly report")
+    expect(line).to_contain_text("visits:read")
+    expect(line).to_contain_text("spring")
+
+    line.get_by_role("button", name="Actions for Nightly report").click()
+    page.get_by_role("menuitem", name="New secret").click()
+    dialog.get_by_role("button", name="New secret").click()
+    second = Api(user.base)
+    second.token = page.locator(".secret").text_content()
+    dialog.get_by_role("button", name="Done").click()
+    expect(line).to_contain_text("The old key works until")
+    assert first.token != second.token and [each.call("GET", "/api/visits").status for each in (first, second)] == [200, 200]
+
+    line.get_by_role("button", name="Actions for Nightly report").click()
+    page.get_by_role("menuitem", name="Change").click()
+    dialog.get_by_label("Read single and live visits").uncheck()
+    dialog.get_by_role("button", name="Save").click()
+    expect(line).not_to_contain_text("visits:read")
+    assert second.call("GET", "/api/visits").status == 403
+
+    line.get_by_role("button", name="Actions for Nightly report").click()
+    page.get_by_role("menuitem", name="Revoke").click()
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("heading", name="No API keys yet")).to_be_visible()
+    assert second.call("GET", "/api/links").status == 401
 
 
 def test_a_bulk_takes_dates_and_tags_for_all_and_shows_them_before(page, window, user):

@@ -1,90 +1,158 @@
 import { useState } from "preact/hooks";
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
+import { useUser } from "../app/session";
 import { notify } from "../app/toasts";
-import { CopyButton } from "../components/copy_button";
 import { Confirm, Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
-import { SubmitButton, TextField } from "../components/field";
+import { SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
+import { Menu, type MenuItem } from "../components/menu";
+import { SecretDialog } from "../components/secret_dialog";
+import { TagList } from "../components/tag_chip";
+import { TagInput } from "../components/tag_input";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
-import { formatDate, formatRelative } from "../lib/format";
-import { fromLocalInput } from "../lib/zone";
+import { formatDate, formatRelative, formatTime } from "../lib/format";
+import { fromLocalInput, toLocalInput } from "../lib/zone";
 
 type ApiKey = Schemas["Key"];
 type Scope = Schemas["Scope"];
 
-const SCOPES: readonly Scope[] = ["links:read", "links:write", "stats:read"];
+const GROUPS = {
+  links: ["links:read", "links:write"],
+  statistics: ["stats:read", "visits:read"],
+  shares: ["shares:read", "shares:write"],
+  keys: ["keys:read", "keys:write"],
+  workspace: ["workspace:read", "workspace:write"],
+  admin: ["admin:read", "admin:write"],
+} as const satisfies Record<string, readonly Scope[]>;
 
-function NewKey({ onClose, onMade }: { onClose: () => void; onMade: () => void }) {
-  const [name, setName] = useState("");
-  const [scopes, setScopes] = useState<Scope[]>(["links:read"]);
-  const [expires, setExpires] = useState("");
+/** Seconds: none, an hour, a day, 7 and 30 days. */
+const OVERLAPS = [0, 3600, 86400, 604800, 2592000] as const;
+
+interface FormProps {
+  /** The key to change; undefined: a new one. */
+  apiKey?: ApiKey;
+  onClose: () => void;
+  onSaved: () => void;
+}
+
+function KeyForm({ apiKey, onClose, onSaved }: FormProps) {
+  const user = useUser();
+  const [name, setName] = useState(apiKey?.name ?? "");
+  const [scopes, setScopes] = useState<Scope[]>(apiKey?.scopes ?? ["links:read"]);
+  const [tags, setTags] = useState(apiKey?.tags ?? []);
+  const day = apiKey?.expires_at ? toLocalInput(apiKey.expires_at).slice(0, 10) : "";
+  const [expires, setExpires] = useState(day);
   const [secret, setSecret] = useState("");
   // While it is made, the dialog stays: nothing else shows the key.
   const { error, isBusy, run } = useAction();
+  const title = t(apiKey ? "key.change" : "key.create");
 
+  const save = async () => {
+    const end = expires === "" ? null : fromLocalInput(`${expires}T23:59:59`);
+    const body = { name, scopes, tags, expires_at: expires === day ? undefined : end };
+    if (apiKey) await unwrap(api.PATCH("/api/keys/{id}", { params: { path: { id: apiKey.id } }, body }));
+    else setSecret((await unwrap(api.POST("/api/keys", { body }))).secret);
+    onSaved();
+    if (apiKey) onClose();
+  };
   const submit = (event: Event) => {
     event.preventDefault();
-    void run(async () => {
-      const expires_at = expires === "" ? null : fromLocalInput(`${expires}T23:59:59`);
-      setSecret((await unwrap(api.POST("/api/keys", { body: { name, scopes, expires_at } }))).secret);
-      onMade();
-    });
+    void run(save);
   };
+  const toggle = (scope: Scope, isChosen: boolean) => setScopes(isChosen ? [...scopes, scope] : scopes.filter((each) => each !== scope));
+  const isOffered = (group: string) => group !== "admin" || user?.role === "admin" || scopes.some((scope) => scope.startsWith("admin:"));
 
-  if (secret) {
-    return (
-      <Dialog title={t("key.made")} onClose={onClose}>
-        <p>{t("key.once")}</p>
-        <p class="secret mono" translate={false}>{secret}</p>
-        <footer class="dialog-foot">
-          <CopyButton withText text={secret} label={t("key.copy")} />
-          <button type="button" class="button button-primary" onClick={onClose}>
-            {t("done")}
-          </button>
-        </footer>
-      </Dialog>
-    );
-  }
+  if (secret) return <SecretDialog title={t("key.made")} text={t("key.once")} secret={secret} label={t("key.copy")} onClose={onClose} />;
   return (
-    <Dialog title={t("key.create")} onClose={() => isBusy || onClose()}>
+    <Dialog title={title} onClose={() => isBusy || onClose()}>
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
         <TextField label={t("name")} hint={t("key.name.hint")} required autofocus maxLength={100} value={name} error={error?.fields.name} onInput={setName} />
-        <fieldset class="fieldset">
-          <legend>{t("scopes")}</legend>
-          {SCOPES.map((scope) => (
-            <label class="check" key={scope}>
-              <input type="checkbox" checked={scopes.includes(scope)} onChange={(event) => setScopes(event.currentTarget.checked ? [...scopes, scope] : scopes.filter((each) => each !== scope))} />
-              {t(`scope.${scope}`)} <code>{scope}</code>
-            </label>
+        <div class="field-grid">
+          {Object.entries(GROUPS).filter(([group]) => isOffered(group)).map(([group, each]) => (
+            <fieldset class="fieldset" key={group}>
+              <legend>{t(`scopes.${group as keyof typeof GROUPS}`)}</legend>
+              {each.map((scope) => (
+                <label class="check" key={scope} title={scope}>
+                  <input type="checkbox" checked={scopes.includes(scope)} onChange={(event) => toggle(scope, event.currentTarget.checked)} />
+                  {t(`scope.${scope}`)}
+                </label>
+              ))}
+            </fieldset>
           ))}
-        </fieldset>
+        </div>
+        {error?.fields.scopes && <p class="field-error">{error.fields.scopes}</p>}
+        <TagInput label={t("key.tags")} hint={t("key.tags.hint")} error={error?.fields.tags} tags={tags} onChange={setTags} />
         <TextField label={t("key.expires")} hint={t("optional")} type="date" value={expires} error={error?.fields.expires_at} onInput={setExpires} />
         <footer class="dialog-foot">
-          <SubmitButton isBusy={isBusy}>{t("key.create")}</SubmitButton>
+          <SubmitButton isBusy={isBusy}>{apiKey ? t("save") : title}</SubmitButton>
         </footer>
       </form>
     </Dialog>
   );
 }
 
-function KeyRow({ apiKey, onRevoke }: { apiKey: ApiKey; onRevoke: () => void }) {
+function Rotation({ apiKey, onClose, onSaved }: Required<FormProps>) {
+  const [overlap, setOverlap] = useState(String(OVERLAPS[2]));
+  const [secret, setSecret] = useState("");
+  const { error, isBusy, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      setSecret((await unwrap(api.POST("/api/keys/{id}/rotate", { params: { path: { id: apiKey.id } }, body: { overlap_s: Number(overlap) } }))).secret);
+      onSaved();
+    });
+  };
+  if (secret) return <SecretDialog title={t("key.rotated", { name: apiKey.name })} text={t("key.once")} secret={secret} label={t("key.copy")} onClose={onClose} />;
+  return (
+    <Dialog title={t("key.rotate.title", { name: apiKey.name })} onClose={() => isBusy || onClose()}>
+      <form class="form" onSubmit={submit}>
+        {error && <ErrorBox error={error} />}
+        <SelectField label={t("key.overlap")} hint={t("key.overlap.hint")} value={overlap} options={OVERLAPS.map((each) => [String(each), t(`key.overlap.${each}`)] as const)} onChange={setOverlap} />
+        <footer class="dialog-foot">
+          <SubmitButton isBusy={isBusy}>{t("key.rotate")}</SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+type Task = "change" | "rotate" | "take" | "revoke";
+
+function KeyRow({ apiKey, onTask }: { apiKey: ApiKey; onTask: (task: Task) => void }) {
+  const isOwn = apiKey.created_by === useUser()?.id;
+  const items: MenuItem[] = [
+    ...(isOwn
+      ? [
+          { text: t("key.change"), icon: "edit", run: () => onTask("change") } as const,
+          { text: t("key.rotate"), icon: "key", run: () => onTask("rotate") } as const,
+        ]
+      : [{ text: t("key.take"), icon: "user", run: () => onTask("take") } as const]),
+    { text: t("revoke"), icon: "trash", isDanger: true, run: () => onTask("revoke") },
+  ];
   return (
     <tr>
       <td>
-        <strong>{apiKey.name}</strong>
-        <div class="muted mono">{apiKey.hint}…</div>
+        <strong>{apiKey.name}</strong> {apiKey.state !== "active" && <span class="badge badge-expired">{t(`key.state.${apiKey.state}`)}</span>}
+        <div class="muted mono">{apiKey.hint}</div>
+        {!isOwn && <div class="hint">{t("key.maker", { email: apiKey.created_by_email ?? t("key.maker.gone") })}</div>}
+        {apiKey.old_secret_until && <div class="hint">{t("key.overlap.until", { time: formatTime(apiKey.old_secret_until) })}</div>}
       </td>
-      <td>{apiKey.scopes.map((scope) => <code class="scope" key={scope}>{scope}</code>)}</td>
+      <td>
+        {apiKey.scopes.map((scope) => (
+          <code class="scope" key={scope} title={apiKey.unusable_scopes.includes(scope) ? t("key.scope.unusable") : undefined}>
+            {apiKey.unusable_scopes.includes(scope) ? <s>{scope}</s> : scope}
+          </code>
+        ))}
+        <TagList tags={apiKey.tags} />
+      </td>
       <td class="wide-only muted">{apiKey.last_used_at ? formatRelative(apiKey.last_used_at) : t("never")}</td>
       <td class="wide-only muted">{apiKey.expires_at ? formatDate(apiKey.expires_at) : t("never")}</td>
       <td class="cell-actions">
-        <button type="button" class="button" onClick={onRevoke} aria-label={t("key.revoke.one", { name: apiKey.name })}>
-          {t("revoke")}
-        </button>
+        <Menu label={t("key.actions", { name: apiKey.name })} items={items} />
       </td>
     </tr>
   );
@@ -92,13 +160,21 @@ function KeyRow({ apiKey, onRevoke }: { apiKey: ApiKey; onRevoke: () => void }) 
 
 export default function KeysPage() {
   const { data, error, reload } = useQuery("keys", (signal) => unwrap(api.GET("/api/keys", { signal })));
+  const user = useUser();
   const [isCreating, setCreating] = useState(false);
-  const [revoking, setRevoking] = useState<ApiKey>();
+  const [task, setTask] = useState<{ task: Task; key: ApiKey }>();
   const action = useAction();
+  const close = () => setTask(undefined);
   const revoke = (key: ApiKey) =>
     void action.run(async () => {
       await unwrap(api.DELETE("/api/keys/{id}", { params: { path: { id: key.id } } }));
       notify(t("key.revoked", { name: key.name }));
+      reload();
+    });
+  const take = (key: ApiKey) =>
+    void action.run(async () => {
+      await unwrap(api.PATCH("/api/keys/{id}", { params: { path: { id: key.id } }, body: { created_by: user?.id } }));
+      notify(t("key.taken", { name: key.name }));
       reload();
     });
   return (
@@ -125,12 +201,15 @@ export default function KeysPage() {
                 <th class="cell-actions"><span class="visually-hidden">{t("actions")}</span></th>
               </tr>
             </thead>
-            <tbody>{data.keys.map((key) => <KeyRow apiKey={key} key={key.id} onRevoke={() => setRevoking(key)} />)}</tbody>
+            <tbody>{data.keys.map((key) => <KeyRow apiKey={key} key={key.id} onTask={(each) => setTask({ task: each, key })} />)}</tbody>
           </table>
         </div>
       )}
-      {isCreating && <NewKey onClose={() => setCreating(false)} onMade={reload} />}
-      {revoking && <Confirm title={t("key.revoke.title", { name: revoking.name })} text={t("key.revoke.text")} action={t("revoke")} onConfirm={() => revoke(revoking)} onClose={() => setRevoking(undefined)} />}
+      {isCreating && <KeyForm onClose={() => setCreating(false)} onSaved={reload} />}
+      {task?.task === "change" && <KeyForm apiKey={task.key} onClose={close} onSaved={reload} />}
+      {task?.task === "rotate" && <Rotation apiKey={task.key} onClose={close} onSaved={reload} />}
+      {task?.task === "take" && <Confirm title={t("key.take.title", { name: task.key.name })} text={t("key.take.text")} action={t("key.take")} onConfirm={() => take(task.key)} onClose={close} />}
+      {task?.task === "revoke" && <Confirm title={t("key.revoke.title", { name: task.key.name })} text={t("key.revoke.text")} action={t("revoke")} onConfirm={() => revoke(task.key)} onClose={close} />}
     </>
   );
 }
