@@ -17,6 +17,14 @@ CREATE TABLE users (
     tz               text CHECK (length(tz) BETWEEN 1 AND 47), -- an IANA time zone
     locale           text CHECK (length(locale) BETWEEN 2 AND 11), -- BCP 47: de, pt-BR
     theme            text NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
+    -- When its owner proved that mail to it arrives.
+    email_confirmed_at timestamptz,
+    -- The second factor (services/links-api/identity/second_factor.h). A secret without a time is only
+    -- offered. Nobody but links-api may read these.
+    totp_secret      bytea CHECK (octet_length(totp_secret) = 20),
+    totp_confirmed_at timestamptz CHECK (totp_secret IS NOT NULL OR totp_confirmed_at IS NULL),
+    totp_step        bigint NOT NULL DEFAULT 0, -- of the code that was used last
+    recovery_codes   bytea[], -- SHA-256 of those that are left
     -- The row of a deleted user stays, because other rows refer to it, but without personal data.
     deleted_at       timestamptz,
     CONSTRAINT users_deleted_has_no_identity CHECK (
@@ -121,15 +129,28 @@ CREATE TABLE sessions (
     user_id      bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
     secret_hash  bytea NOT NULL UNIQUE CHECK (octet_length(secret_hash) = 32),
     user_agent   text NOT NULL DEFAULT '' CHECK (length(user_agent) <= 200), -- to tell sessions apart
+    provider     text CHECK (octet_length(provider) <= 32), -- of single sign-on; NULL = by password
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_used_at timestamptz NOT NULL DEFAULT clock_timestamp() -- to the minute
 );
 CREATE INDEX sessions_user_idx ON sessions (user_id, id);
 
--- An administrator may let the user of an account set a new password with a token, once and for some
--- hours. An account has at most one token; only its SHA-256 is stored.
+-- Who has a token may set the password of an account, once and for some hours. An administrator makes
+-- one, or anybody has one mailed to the account's address: these do not replace each other. Only its
+-- SHA-256 is stored.
 CREATE TABLE password_resets (
+    user_id    bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    is_mailed  boolean NOT NULL,
+    token_hash bytea NOT NULL UNIQUE CHECK (octet_length(token_hash) = 32),
+    expires_at timestamptz NOT NULL,
+    PRIMARY KEY (user_id, is_mailed)
+);
+
+-- The address that an account has, or is to have, until a token that was mailed to it proves that it
+-- belongs to the user.
+CREATE TABLE email_confirmations (
     user_id    bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    email      text NOT NULL CHECK (length(email) BETWEEN 3 AND 254),
     token_hash bytea NOT NULL UNIQUE CHECK (octet_length(token_hash) = 32),
     expires_at timestamptz NOT NULL
 );
@@ -157,9 +178,9 @@ CREATE INDEX audit_log_subject_idx ON audit_log (subject_type, subject_id, id);
 GRANT SELECT, INSERT, UPDATE ON users TO waymark_links_api;
 GRANT SELECT, INSERT, UPDATE ON workspaces TO waymark_links_api;
 GRANT USAGE ON SEQUENCE users_id_seq TO waymark_links_api;
-GRANT SELECT, INSERT, UPDATE, DELETE ON api_keys, members, sessions, password_resets TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON api_keys, members, sessions, password_resets, email_confirmations TO waymark_links_api;
 GRANT SELECT, INSERT, DELETE ON invitations TO waymark_links_api;
-GRANT SELECT, DELETE ON sessions TO waymark_janitor;
+GRANT SELECT, DELETE ON sessions, password_resets, email_confirmations TO waymark_janitor;
 GRANT SELECT (id, closing) ON workspaces TO waymark_janitor;
 GRANT SELECT, INSERT ON audit_log TO waymark_links_api;
 GRANT SELECT, DELETE ON audit_log TO waymark_janitor;

@@ -132,6 +132,9 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 		"Requests with a session, or logins for one, that were refused because "
 		"another site sent them.",
 		NULL);
+	api->wrong_codes =
+		metrics_counter(metrics, "waymark_wrong_codes_total",
+	                        "Wrong codes of a second factor after the right password.", NULL);
 	api->live = start_live_feed(api, metrics);
 	api->health = health_probe_start(config->health_urls, api->clock);
 	api->tracer = tracer_start(&config->tracing, "links-api", log, metrics);

@@ -21,6 +21,8 @@ static const struct env_var vars[] = {
 	ENV_GROUP("Service"),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
 	         "URL prefix of short links, without a path; links may not point at its host"),
+	ENV_TEXT("DASHBOARD_URL", struct config, dashboard_url, "",
+	         "address of the dashboard, to which mails lead; empty = /app/ of PUBLIC_BASE_URL"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
 	        "how long running requests may take after DRAIN_NOTICE_MS"),
 	ENV_GROUP("HTTP"),
@@ -65,6 +67,9 @@ static const struct env_var vars[] = {
 	ENV_TEXT(
 		"WORKSPACE_CREATION", struct config, workspace_creation, "everyone",
 		"who may make further workspaces: everyone, or admins = administrators of this instance"),
+	ENV_TEXT(
+		"SECOND_FACTOR", struct config, second_factor, "optional",
+		"optional, or required: who logs in with a password and has no second factor can only set one up"),
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64,
 	        "threads that hash and check passwords"),
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
@@ -246,6 +251,10 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += check_public_base_url(config, problems);
 	wrong += health_probe_check(config->health_urls, problems);
 	wrong += check_live_streams(config, problems);
+	wrong += env_check_one_of(config->second_factor, "optional, required", false,
+	                          "SECOND_FACTOR", problems);
+	if (config->dashboard_url[0])
+		wrong += env_check_http_url(config->dashboard_url, "DASHBOARD_URL", problems);
 	wrong += check_mail_from(config, problems);
 	wrong += tracer_config_check(&config->tracing, problems);
 	return wrong;

@@ -192,7 +192,7 @@ def check_hosts(rendering):
         # A URL without a host is what check_variables reports.
         if program == "redirector" and base and hosts != {base}:
             yield f"{workload.where}: PUBLIC_BASE_URL is at {base}, but the route has the host {', '.join(sorted(hosts))}"
-        if program == "redirector" and dashboard and dashboard not in routes.get("links-api", {dashboard}):
+        if program in ("redirector", "links-api") and dashboard and dashboard not in routes.get("links-api", {dashboard}):
             yield f"{workload.where}: DASHBOARD_URL is at {dashboard}, but the route of links-api has the host {', '.join(sorted(routes['links-api']))}"
         if program == "links-api" and not hosts <= {base, *values.get("OWN_HOSTS", "").split(",")}:
             yield f"{workload.where}: OWN_HOSTS lacks one of {', '.join(sorted(hosts))}"

@@ -94,6 +94,7 @@ class LinksApi(Service):
     def own_environment(self):
         return {
             "HTTP_PORT": self.ports[0],
+            "DASHBOARD_URL": f"{self.url}/app/",
             "JWT_SECRET": self.state.secret("jwt"),
             "TRUSTED_PROXIES": "127.0.0.0/8",
             # No limits: all clients on this machine share one network, and tests load one account.

@@ -221,6 +221,8 @@ static const char *const deletions[] = {
 	DELETE_OLDER_SQL("link_quota_uses", "since", "25"),
 	DELETE_OLDER_SQL("idempotency_uses", "since", "25"),
 	DELETE_OLDER_SQL("sessions", "last_used_at", "24"),
+	DELETE_OLDER_SQL("password_resets", "expires_at", "0"),
+	DELETE_OLDER_SQL("email_confirmations", "expires_at", "0"),
 	/* A deleted link still has its tags until it is purged. */
 	"DELETE FROM tag_colors WHERE ctid = ANY (ARRAY(SELECT ctid FROM tag_colors AS c "
 	"WHERE NOT EXISTS (SELECT FROM links WHERE links.workspace_id = c.workspace_id "

@@ -64,8 +64,8 @@ enum err days_make_salts(struct run *run, int64_t *changed) MUST_CHECK;
  *    stopped. The platform's totals keep the clicks of purged links;
  * 3. audit log entries older than AUDIT_LOG_KEEP_DAYS, then those beyond AUDIT_LOG_ENTRIES_MAX,
  *    oldest first;
- * 4. stored responses of idempotent requests, used quotas, and sessions, older than a day.
- *    PostgreSQL's clock decides, because it wrote their times or is close to the clock that did.
+ * 4. stored responses of idempotent requests, used quotas, and sessions, older than a day;
+ *    tokens for passwords and addresses that have ended. PostgreSQL's clock decides, because it wrote their times or is close to the clock that did.
  *    Also colors of tags that no link has any more.
  *
  * *changed: partitions dropped and rows deleted. ERR_LIMIT: a reader or writer holds visit_log for

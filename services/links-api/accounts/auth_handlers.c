@@ -1,5 +1,6 @@
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/credentials.h"
+#include "services/links-api/accounts/email_change.h"
 #include "services/links-api/accounts/password_job.h"
 #include "services/links-api/accounts/registration.h"
 #include "services/links-api/http/handlers.h"
@@ -8,6 +9,7 @@
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/authentication.h"
 #include "services/links-api/identity/session.h"
+#include "services/links-api/mail/mail_queue.h"
 
 /* A request whose password is being hashed. */
 struct attempt {
@@ -21,6 +23,8 @@ struct attempt {
 	struct user user;
 	/* At registration: the one that is taken; id 0: none. */
 	struct invitation invitation;
+	/* At registration: the address is to be confirmed. */
+	bool mails;
 };
 
 /* NULL: the response is complete. */
@@ -50,6 +54,8 @@ static enum err create_user_on(void *ctx, struct pg_conn *conn)
 	if (err == OK)
 		err = audit_store_record(a->job.request, conn, "user.create", AUDIT_STORE_USER,
 		                         a->user.id, NULL);
+	if (err == OK && a->mails)
+		err = email_change_ask(conn, a->job.request, &a->user, a->user.email);
 	return err == OK && a->invitation.id ? invitation_take(a->job.request, conn, &a->invitation)
 	                                     : err;
 }
@@ -66,6 +72,11 @@ static void register_job(void *state)
 {
 	struct attempt *a = state;
 	struct request *r = a->job.request;
+	struct rate_limit_rule rule;
+	int64_t reset_s;
+	/* Without a mail the account can ask for one later. */
+	a->mails = mail_queue_is_on(r) &&
+	           mail_queue_count(r, a->credentials.email, &rule, &reset_s) == OK;
 	enum err err = create_user(a);
 	if (err == OK) {
 		password_job_remember_network(r, a->credentials.email);
@@ -106,11 +117,33 @@ static enum http_progress send_token(struct request *r, const struct user *user)
 	return response_json(r, 200, response);
 }
 
-static void send_wrong_credentials(struct request *r)
+static void refuse(struct request *r, const char *kind, const char *detail)
 {
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate", "Bearer realm=\"waymark\"");
-	response_problem(r, 401, "wrong-credentials",
-	                 "The e-mail address or the password is wrong.");
+	response_problem(r, 401, kind, detail);
+}
+
+static void send_wrong_credentials(struct request *r)
+{
+	refuse(r, "wrong-credentials", "The e-mail address or the password is wrong.");
+}
+
+/* False: the response is complete. A password that is right without its code is no wrong one. */
+static bool takes_code(struct attempt *a)
+{
+	struct request *r = a->job.request;
+	if (!a->user.has_second_factor)
+		return true;
+	if (*a->credentials.code == '\0') {
+		refuse(r, "second-factor",
+		       "The password is right. Send the 6 digits of the authenticator app, or a "
+		       "recovery code, as code.");
+		return false;
+	}
+	enum err err = password_job_use_code(&a->job, &a->user, a->credentials.code);
+	if (err == ERR_NOT_FOUND)
+		refuse(r, "wrong-code", PASSWORD_JOB_WRONG_CODE);
+	return err == OK;
 }
 
 static void start_session(struct request *r, const struct user *user)
@@ -122,9 +155,18 @@ static void start_session(struct request *r, const struct user *user)
 		response_failure(r, err);
 }
 
+static void let_in(struct attempt *a)
+{
+	password_job_remember_network(a->job.request, a->credentials.email);
+	if (a->wants_session)
+		start_session(a->job.request, &a->user);
+	else
+		send_token(a->job.request, &a->user);
+}
+
 /*
  * Runs in a password thread. Only a caller with the right password learns that the account is
- * blocked.
+ * blocked, or has a second factor.
  */
 static void login_job(void *state)
 {
@@ -134,10 +176,8 @@ static void login_job(void *state)
 		send_wrong_credentials(r);
 	else if (a->user.blocked)
 		authentication_send_error(r, REQUEST_AUTH_BLOCKED);
-	else if (a->wants_session)
-		start_session(r, &a->user);
-	else
-		send_token(r, &a->user);
+	else if (takes_code(a))
+		let_in(a);
 }
 
 /* A missing account is no error here: the same work follows, so timing does not reveal it. */

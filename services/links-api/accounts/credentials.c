@@ -3,18 +3,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mail_address.h"
 #include "lib/base/utf8.h"
 #include "services/links-api/http/member.h"
 
-static void read_email(const struct json *object, struct credentials *out,
-                       struct http_problem_fields *wrong)
+void credentials_read_email(const struct json *object, char email[static USER_EMAIL_SIZE],
+                            struct http_problem_fields *wrong)
 {
-	const char *email = member_text_of(object, "email", true, wrong);
-	if (!email)
+	const char *text = member_text_of(object, "email", true, wrong);
+	if (!text)
 		return;
-	if (mail_address_is_valid(email))
-		snprintf(out->email, sizeof(out->email), "%s", email);
+	if (mail_address_is_valid(text))
+		snprintf(email, USER_EMAIL_SIZE, "%s", text);
 	else
 		http_problem_add_field(wrong, "/email", "email",
 		                       "must be an e-mail address of at most %d ASCII characters",
@@ -64,6 +65,18 @@ enum err credentials_read_password(const struct json *object, const char *name,
 	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
+void credentials_read_code(const struct json *object, bool is_required,
+                           char code[static SECOND_FACTOR_TYPED_MAX + 1],
+                           struct http_problem_fields *wrong)
+{
+	const char *text = member_text_of(object, "code", is_required, wrong);
+	if (text && strlen(text) > SECOND_FACTOR_TYPED_MAX)
+		http_problem_add_field(wrong, "/code", "too-many-bytes",
+		                       "must have at most %d bytes", SECOND_FACTOR_TYPED_MAX);
+	else if (text)
+		snprintf(code, SECOND_FACTOR_TYPED_MAX + 1, "%s", text);
+}
+
 static void read_name(const struct json *object, char out[static USER_NAME_SIZE],
                       struct http_problem_fields *wrong)
 {
@@ -83,14 +96,20 @@ static void read_invitation(const struct json *object, char out[static SECRET_SI
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
                           struct http_problem_fields *wrong)
 {
-	static const char *const names[] = { "email", "password", "name", "invitation" };
+	static const char *const login[] = { "email", "password", "code" };
+	static const char *const registration[] = { "email", "password", "name", "invitation" };
 	struct credentials read = { 0 };
-	member_reject_unknown(object, names, has_name ? 4 : 2, wrong);
-	read_email(object, &read, wrong);
+	if (has_name)
+		member_reject_unknown(object, registration, ARRAY_SIZE(registration), wrong);
+	else
+		member_reject_unknown(object, login, ARRAY_SIZE(login), wrong);
+	credentials_read_email(object, read.email, wrong);
 	read_password(object, "password", has_name ? PASSWORD_CHARS_MIN : 1, read.password, wrong);
 	if (has_name) {
 		read_name(object, read.name, wrong);
 		read_invitation(object, read.invitation, wrong);
+	} else {
+		credentials_read_code(object, false, read.code, wrong);
 	}
 	if (wrong->count == 0)
 		*out = read;

@@ -1,16 +1,19 @@
 #include "services/links-api/accounts/password_job.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/password.h"
+#include "services/links-api/identity/second_factor.h"
 #include "services/links-api/identity/user_store.h"
 
 #define RESERVATION_S_MIN 30
@@ -281,9 +284,50 @@ bool password_job_matches(struct password_job *job, const char *password, const 
 	struct request *r = job->request;
 	bool is_right = password_matches(password, hash, r->api->config->password_hash_cost);
 	release(job, !is_right);
-	if (is_right && *job->subject)
+	if (is_right && job->door == PASSWORD_DOOR_SHARE)
 		remember_network(r, job->subject);
 	return is_right;
+}
+
+/* ERR_NOT_FOUND: the code is wrong. */
+static enum err use_code(const struct request *r, int64_t user_id,
+                         const struct second_factor_code *code)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err == OK)
+		err = second_factor_use(conn, user_id, code, request_now_us(r));
+	pg_pool_release(r->api->pg, conn);
+	return err;
+}
+
+static void add_code_places(struct password_job *job, const struct user *user, bool is_recovery)
+{
+	char network[CLIENT_IP_NETWORK_SIZE], subject[2 * DIGEST_SIZE + 1];
+	request_network(job->request, network);
+	make_subject(user->email, subject);
+	add_place(job, LIMITS_CODE, "%" PRId64 ":%s", user->id, network);
+	if (!is_recovery && !is_network_known(job->request, subject))
+		add_place(job, LIMITS_CODE_ACCOUNT, "%" PRId64, user->id);
+}
+
+enum err password_job_use_code(struct password_job *job, const struct user *user, const char *typed)
+{
+	struct request *r = job->request;
+	struct second_factor_code code;
+	/* A text that is no code is no guess. */
+	if (second_factor_parse(typed, &code) != OK)
+		return ERR_NOT_FOUND;
+	add_code_places(job, user, code.is_recovery);
+	if (!reserve(job))
+		return ERR_LIMIT;
+	enum err err = use_code(r, user->id, &code);
+	release(job, err == ERR_NOT_FOUND);
+	if (err == ERR_NOT_FOUND)
+		metrics_add(r->api->wrong_codes, 1);
+	else if (err != OK)
+		response_failure(r, err);
+	return err;
 }
 
 void password_job_remember_network(struct request *r, const char *email)

@@ -9,6 +9,11 @@
  *   (LOGIN_FAILURES_PER_NETWORK in an hour) and for the account alone (LOGIN_FAILURES_PER_ACCOUNT
  *   in 15 minutes).
  * - A password that is sent with an access token or a session counts for that only.
+ * - A wrong code of the second factor counts only after the right password, so strangers use up
+ *   nothing: for account and network (LOGIN_FAILURES in 15 minutes), and from networks where the
+ *   account has not logged in lately for the account (LOGIN_FAILURES_PER_ACCOUNT in a day: a guess is
+ *   right once in 333,333). Recovery codes do not count for the account, and are a way in whoever
+ *   guesses.
  *
  * Nobody can keep anybody else waiting: the flow of a job (fair_queue.h) is its account, whatever the
  * door and however many networks, tokens and shares the account has. An account has one first place,
@@ -33,6 +38,8 @@
 #include "lib/base/digest.h"
 #include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/request.h"
+
+struct user;
 
 enum password_door {
 	PASSWORD_DOOR_REGISTER,
@@ -59,7 +66,7 @@ struct password_job {
 	size_t size;
 	void (*run)(void *state);
 	enum password_door door;
-	/* Of a login or share: a digest, to keep it out of Redis; "" = nothing to remember. */
+	/* Of a login or share: a digest, to keep it out of Redis. */
 	char subject[2 * DIGEST_SIZE + 1];
 	struct password_job_place places[PASSWORD_JOB_PLACES_MAX];
 	size_t place_count;
@@ -84,11 +91,25 @@ enum http_progress password_job_submit(void *state, enum password_door door, int
 
 /*
  * For run: checks the password and counts it if it is wrong. hash: of the account or share; NULL = there
- * is none, which takes as long.
+ * is none, which takes as long. The network of a right one becomes known for a share.
  */
 bool password_job_matches(struct password_job *job, const char *password, const char *hash);
 
-/* Call after a registration: its network becomes known for the account. */
+/*
+ * For run, after the right password of an account with a second factor: uses up the code that was
+ * typed, and counts it if it is wrong: ERR_NOT_FOUND, a "wrong-code". After another error the response
+ * is complete.
+ */
+#define PASSWORD_JOB_WRONG_CODE                                                                    \
+	"The code is wrong, too old, or was used before. Take the next one of the app, or a "      \
+	"recovery code."
+enum err password_job_use_code(struct password_job *job, const struct user *user,
+                               const char *typed) MUST_CHECK;
+
+/*
+ * Call after a registration, and after a login with all that it needs: its network becomes known for
+ * the account.
+ */
 void password_job_remember_network(struct request *r, const char *email);
 
 #endif

@@ -106,8 +106,8 @@ static enum err promote(void *ctx, struct pg_conn *conn)
 	if (err == OK || p->is_new)
 		err = user_store_make_admin(conn, p->email, &p->user);
 	if (err == OK)
-		err = user_store_set_reset(conn, p->user.id, p->token.hash, USER_STORE_RESET_S,
-		                           &p->expires_at_us);
+		err = user_store_set_reset(conn, p->user.id, false, p->token.hash,
+		                           USER_STORE_RESET_S, &p->expires_at_us);
 	if (err == OK)
 		err = audit(conn, p->user.id, p->is_new ? "user.create" : "user.update", true);
 	return err == OK ? audit(conn, p->user.id, "user.password_reset_create", false) : err;

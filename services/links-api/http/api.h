@@ -55,6 +55,7 @@ struct api {
 	/* NULL: no spans. */
 	struct tracer *tracer;
 	struct metric *cross_site_requests;
+	struct metric *wrong_codes;
 	struct live_feed *live;
 	struct health_probe *health;
 	/* Set when it has started; outlives all requests. */

@@ -49,6 +49,8 @@ struct config {
 	struct kafka_config kafka;
 	int64_t outbox_low_priority_per_second;
 	char public_base_url[1025];
+	/* "": below public_base_url. */
+	char dashboard_url[1025];
 	/* One or more: see access_token.h. */
 	char jwt_secret[4097];
 	char trusted_proxies[2048];
@@ -63,6 +65,8 @@ struct config {
 	bool public_stats;
 	/* "everyone" or "admins". */
 	char workspace_creation[16];
+	/* "optional" or "required", for logins with a password. */
+	char second_factor[16];
 	int64_t password_threads;
 	int64_t password_queue;
 	/* Of bcrypt. */

@@ -25,7 +25,7 @@ enum http_progress instance_handlers_get(void *ctx, struct http_exchange *x);
 /* → 201 {user}, 400, 403 "registration-closed" or "https-required", 409 "email-taken"; invitation_refuse */
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x);
 
-/* → 200 {access_token, token_type, expires_in}, 400, 401 */
+/* → 200 {access_token, token_type, expires_in}, 400, 401 (also "second-factor", "wrong-code") */
 enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x);
 
 /* → 201 {user} and a session's cookie, 400, 401, 403 "cross-site" or "https-required" */
@@ -56,10 +56,38 @@ enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x);
 enum http_progress account_handlers_set_password(void *ctx, struct http_exchange *x);
 
 /*
- * A forgotten password: an administrator creates a token and gives it to the user, who sets a new
- * password with it, once and within 24 hours. {token, new_password} → 204, 400, 403 "wrong-token"
+ * A forgotten password: an administrator creates a token and gives it to the user, or the user has one
+ * mailed, and sets a new password with it, once and within 24 hours. {token, new_password} → 204, 400,
+ * 403 "wrong-token"
  */
 enum http_progress password_reset_use(void *ctx, struct http_exchange *x);
+/* {email} → 202 after the same time for every address, 400, 409 "no-mail" */
+enum http_progress password_reset_request(void *ctx, struct http_exchange *x);
+
+/*
+ * Another address for the account, or a new mail that confirms the one it has (email_change.h).
+ * {email, password} → 202 {user}; 200 without mail; 400, 403 "wrong-password", 409 "email-taken"
+ */
+enum http_progress email_change_request(void *ctx, struct http_exchange *x);
+/* {token} → 200 {user}, 400, 403 "wrong-token", 409 "email-taken" */
+enum http_progress email_change_confirm(void *ctx, struct http_exchange *x);
+
+/*
+ * The second factor of the account (second_factor.h). Wrong passwords and codes count, as at login.
+ * → 200 {since, recovery_codes_left, required}; since null = there is none
+ */
+enum http_progress second_factor_handlers_get(void *ctx, struct http_exchange *x);
+/*
+ * {password?}, which a session of less than SESSION_FRESH_S does not need → 201 {secret, otpauth_url},
+ * 400, 403 "wrong-password", 409 "state" (it has one)
+ */
+enum http_progress second_factor_handlers_offer(void *ctx, struct http_exchange *x);
+/* {code} → 200 {recovery_codes}, the only response with them; 400, 403 "wrong-code", 409 "state" */
+enum http_progress second_factor_handlers_confirm(void *ctx, struct http_exchange *x);
+/* {password, code} → 200 {recovery_codes}; 400, 403 "wrong-password" or "wrong-code", 409 "state" */
+enum http_progress second_factor_handlers_renew(void *ctx, struct http_exchange *x);
+/* {password, code} → 204; 400, 403 "wrong-password" or "wrong-code", 409 "state" */
+enum http_progress second_factor_handlers_remove(void *ctx, struct http_exchange *x);
 
 /* --- workspaces and their members --- */
 
@@ -141,6 +169,9 @@ enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x
 
 /* → 201 {token, expires_at}, 404. An earlier token of the account becomes invalid. */
 enum http_progress password_reset_create(void *ctx, struct http_exchange *x);
+
+/* → 204, 404 (it has none), 409 "own-account" */
+enum http_progress second_factor_handlers_remove_of_user(void *ctx, struct http_exchange *x);
 
 /*
  * ?cursor=&limit=&actor_id=&action=&subject_type=&subject_id= → 200 {entries, pagination}, 400. Of the

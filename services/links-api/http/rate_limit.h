@@ -49,6 +49,8 @@ enum limits_name {
 	LIMITS_LOGIN_NETWORK,
 	LIMITS_LOGIN_ACCOUNT,
 	LIMITS_PASSWORD,
+	LIMITS_CODE,
+	LIMITS_CODE_ACCOUNT,
 	LIMITS_MAILS,
 	LIMITS_MAILS_TO_ADDRESS,
 	/* Counted in PostgreSQL, in the transaction that uses them up, in steps of its own. */

@@ -70,6 +70,11 @@ struct request {
 	int64_t sponsor_id;
 	/* Its deletion has begun. */
 	bool is_workspace_deleted;
+	bool workspace_requires_second_factor;
+	/* The session of a login through a provider. */
+	bool is_by_provider;
+	/* The caller has none, and has logged in with a password. */
+	bool lacks_second_factor;
 	/* The path names no workspace, and the person has several. */
 	bool is_workspace_ambiguous;
 	/* The API key that was used; 0 = an access token or a session. */

@@ -212,6 +212,7 @@ static enum err load_session(struct request *r, struct pg_conn *conn)
 		return err;
 	r->user_id = session.user_id;
 	r->session_id = session.id;
+	r->is_by_provider = session.is_by_provider;
 	snprintf(r->credentials.token_id, sizeof(r->credentials.token_id), "session:%" PRId64,
 	         session.id);
 	return OK;
@@ -269,6 +270,7 @@ static enum err set_workspace(struct request *r, struct pg_conn *conn, int64_t o
 	r->role = at.role;
 	r->sponsor_id = at.sponsor_id;
 	r->is_workspace_deleted = at.is_deleted;
+	r->workspace_requires_second_factor = at.requires_second_factor;
 	return OK;
 }
 
@@ -284,6 +286,7 @@ static enum err load_caller(struct request *r, struct pg_conn *conn, enum reques
 	if (err != OK)
 		return err;
 	r->has_admin_role = person.is_admin;
+	r->lacks_second_factor = r->key_id == 0 && !r->is_by_provider && !person.has_second_factor;
 	if (r->credentials.kind == REQUEST_ACCESS_TOKEN &&
 	    r->credentials.generation != person.token_generation)
 		return ERR_NOT_FOUND;
@@ -352,6 +355,27 @@ static bool is_in_workspace(struct request *r, unsigned permission)
 	return !r->is_workspace_deleted || is_kept;
 }
 
+/*
+ * False: the response is complete. What a person does about the own account goes on, to set one up.
+ * Keys need none.
+ */
+static bool has_second_factor(struct request *r, const struct rule *rule)
+{
+	static const char own_account[] = "/api/auth/";
+	bool is_in_workspace = rule->least != WORKSPACE_STRANGER;
+	bool is_own_account =
+		strncmp(r->match.route->pattern, own_account, strlen(own_account)) == 0;
+	bool is_required = strcmp(r->api->config->second_factor, "required") == 0
+	                           ? !is_own_account
+	                           : is_in_workspace && r->workspace_requires_second_factor;
+	if (is_required && r->lacks_second_factor)
+		response_problem(
+			r, 403, "second-factor-required",
+			"This needs a second factor for your login. Set one up: POST "
+			"/api/auth/second-factor, or the account's page of the dashboard.");
+	return !is_required || !r->lacks_second_factor;
+}
+
 static bool has_scope(struct request *r, unsigned scope)
 {
 	bool permitted = r->key_id == 0 || (r->scopes & scope);
@@ -371,7 +395,7 @@ bool authentication_authorize(struct request *r, unsigned permission)
 		return true; /* its credentials are for nothing else: read_share_token */
 	if (rule->least != WORKSPACE_STRANGER && !is_in_workspace(r, permission))
 		return false;
-	if (!has_scope(r, rule->scope))
+	if (!has_second_factor(r, rule) || !has_scope(r, rule->scope))
 		return false;
 	bool is_of_instance =
 		permission == PERMISSION_ADMIN_READ || permission == PERMISSION_ADMIN_WRITE;

@@ -27,18 +27,19 @@ enum err membership_parse_role(const char *name, enum workspace_role *role)
 	return ERR_INVALID;
 }
 
-/* Columns from first on: workspace, sponsor, role, is it deleted. */
+/* Columns from first on: workspace, sponsor, role, is it deleted, does it require a second factor. */
 static enum err read_membership(const struct pg_result *rows, int first, struct membership *out)
 {
 	out->workspace_id = pg_result_int(rows, 0, first);
 	out->sponsor_id = pg_result_int(rows, 0, first + 1);
 	out->is_deleted = pg_result_bool(rows, 0, first + 3);
+	out->requires_second_factor = pg_result_bool(rows, 0, first + 4);
 	return membership_parse_role(pg_result_text(rows, 0, first + 2), &out->role) == OK
 	               ? OK
 	               : ERR_INTERNAL;
 }
 
-enum { IS_ADMIN, IS_BLOCKED, GENERATION, WORKSPACE };
+enum { IS_ADMIN, IS_BLOCKED, GENERATION, HAS_SECOND_FACTOR, WORKSPACE };
 
 static enum err read_person(const struct pg_result *rows, int64_t user_id,
                             struct membership_person *out)
@@ -50,6 +51,7 @@ static enum err read_person(const struct pg_result *rows, int64_t user_id,
 	person.is_admin = pg_result_bool(rows, 0, IS_ADMIN);
 	person.is_blocked = pg_result_bool(rows, 0, IS_BLOCKED);
 	person.token_generation = pg_result_int(rows, 0, GENERATION);
+	person.has_second_factor = pg_result_bool(rows, 0, HAS_SECOND_FACTOR);
 	bool is_first = pg_result_int(rows, 0, WORKSPACE) == user_id;
 	person.is_ambiguous = count > 1 && !is_first;
 	enum err err = OK;
@@ -69,9 +71,10 @@ enum err membership_find(struct pg_conn *conn, int64_t user_id, int64_t wanted,
 	pg_params_int(&params, wanted);
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT u.role = 'admin', u.blocked, u.token_generation, found.* FROM users u "
-		"LEFT JOIN LATERAL (SELECT w.id, w.sponsor_id, m.role, w.deleted_at IS NOT NULL "
-		"FROM members m JOIN workspaces w ON w.id = m.workspace_id WHERE m.user_id = u.id "
+		"SELECT u.role = 'admin', u.blocked, u.token_generation, "
+		"u.totp_confirmed_at IS NOT NULL, found.* FROM users u "
+		"LEFT JOIN LATERAL (SELECT w.id, w.sponsor_id, m.role, w.deleted_at IS NOT NULL, "
+		"w.requires_second_factor FROM members m JOIN workspaces w ON w.id = m.workspace_id WHERE m.user_id = u.id "
 		"AND CASE WHEN $2::bigint = 0 THEN w.deleted_at IS NULL ELSE w.id = $2::bigint END "
 		"ORDER BY w.id <> u.id LIMIT 2) AS found ON true "
 		"WHERE u.id = $1 AND u.deleted_at IS NULL",
@@ -90,7 +93,8 @@ enum err membership_find_as_admin(struct pg_conn *conn, int64_t workspace_id,
 	pg_params_int(&params, workspace_id);
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT id, sponsor_id, 'owner', deleted_at IS NOT NULL FROM workspaces WHERE id = $1",
+		"SELECT id, sponsor_id, 'owner', deleted_at IS NOT NULL, requires_second_factor "
+		"FROM workspaces WHERE id = $1",
 		&params, &rows);
 	if (err == OK)
 		err = pg_result_count(rows) == 1 ? read_membership(rows, 0, out) : ERR_NOT_FOUND;

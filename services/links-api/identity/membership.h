@@ -25,11 +25,12 @@ struct membership {
 	enum workspace_role role;
 	/* Its deletion has begun. */
 	bool is_deleted;
+	bool requires_second_factor;
 };
 
 /* A person who sends a request, and where. */
 struct membership_person {
-	bool is_admin, is_blocked;
+	bool is_admin, is_blocked, has_second_factor;
 	/* Access tokens of an earlier one are refused. */
 	int64_t token_generation;
 	struct membership membership;

@@ -18,6 +18,8 @@
 #define SECRET_SHARE "wmshare_"
 /* Sets a new password (POST /api/auth/password-reset), once. */
 #define SECRET_RESET "wmr_"
+/* Confirms an address (POST /api/auth/email/confirm), once. */
+#define SECRET_EMAIL "wme_"
 /* Proves that its holder created a link of nobody, and so may claim it. */
 #define SECRET_CLAIM "wmc_"
 /* Accepts an invitation (POST /api/invitations/accept), once. */

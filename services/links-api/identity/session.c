@@ -56,10 +56,10 @@ void session_clear_cookie(struct request *r)
 #define SECONDS(parameter) parameter "::bigint * interval '1 second'"
 /* $1: SESSION_IDLE_S, $2: SESSION_LIFETIME_S. */
 #define EXPIRES_AT "LEAST(last_used_at + " SECONDS("$1") ", created_at + " SECONDS("$2") ")"
-#define SELECT_VALID                                                                                \
-	"SELECT id, user_id, user_agent, created_at, last_used_at, " EXPIRES_AT                     \
-	", last_used_at <= clock_timestamp() - interval '1 minute' FROM sessions WHERE " EXPIRES_AT \
-	" > clock_timestamp() AND "
+#define SELECT_VALID                                                                               \
+	"SELECT id, user_id, user_agent, created_at, last_used_at, " EXPIRES_AT                    \
+	", last_used_at <= clock_timestamp() - interval '1 minute', provider IS NOT NULL "         \
+	"FROM sessions WHERE " EXPIRES_AT " > clock_timestamp() AND "
 
 static void add_times(struct pg_params *params)
 {
@@ -76,6 +76,7 @@ static void read_row(const struct pg_result *rows, size_t row, struct session *o
 	out->last_used_at_us = pg_result_time(rows, row, 4);
 	out->expires_at_us = pg_result_time(rows, row, 5);
 	out->is_use_due = pg_result_bool(rows, row, 6);
+	out->is_by_provider = pg_result_bool(rows, row, 7);
 }
 
 /* Of several concurrent requests one writes: a busy session costs one write a minute. */
@@ -115,6 +116,21 @@ enum err session_use(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE
 	if (err == OK)
 		*out = session;
 	return err;
+}
+
+enum err session_is_fresh(struct pg_conn *conn, int64_t id, bool *is_fresh)
+{
+	struct pg_params params = { 0 };
+	int64_t found = 0;
+	pg_params_int(&params, id);
+	pg_params_int(&params, SESSION_FRESH_S);
+	enum err err = pg_conn_query_int(
+		conn,
+		"SELECT id FROM sessions WHERE id = $1 AND created_at > clock_timestamp() - " SECONDS(
+			"$2"),
+		&params, &found);
+	*is_fresh = err == OK;
+	return err == ERR_NOT_FOUND ? OK : err;
 }
 
 static enum err insert(struct pg_conn *conn, const struct session *wanted,

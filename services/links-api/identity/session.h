@@ -22,6 +22,7 @@
 
 #define SESSION_IDLE_S (24 * 60 * 60)
 #define SESSION_LIFETIME_S (30 * 24 * 60 * 60)
+#define SESSION_FRESH_S (10 * 60)
 #define SESSION_SESSIONS_MAX 50 /* per user; beyond, those unused for longest end */
 #define SESSION_USER_AGENT_BYTES_MAX 200
 #define SESSION_USER_AGENT_SIZE (SESSION_USER_AGENT_BYTES_MAX + 1)
@@ -40,6 +41,8 @@ struct session {
 	int64_t expires_at_us;
 	/* last_used_at_us is a minute old. */
 	bool is_use_due;
+	/* The login was through a provider, which asks for a second factor as it likes. */
+	bool is_by_provider;
 };
 
 /*
@@ -55,6 +58,9 @@ enum err session_use(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE
  * the user was blocked or deleted, or has a new password since it was read.
  */
 enum err session_start(struct request *r, const struct user *user) MUST_CHECK;
+
+/* is_fresh: the session began in the last SESSION_FRESH_S. */
+enum err session_is_fresh(struct pg_conn *conn, int64_t id, bool *is_fresh) MUST_CHECK;
 
 /* ERR_NOT_FOUND: the request has no such cookie. ERR_INVALID: it is malformed, or sent twice. */
 enum err session_read_cookie(const struct request *r, uint8_t hash[static DIGEST_SIZE]) MUST_CHECK;

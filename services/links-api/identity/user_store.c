@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COLUMNS                                                                                    \
-	"id, email, name, role, created_at, blocked, links_per_day, token_generation, tz, locale, theme"
-#define PASSWORD_HASH_COLUMN 11
+#define COLUMNS                                                                                     \
+	"id, email, name, role, created_at, blocked, links_per_day, token_generation, tz, locale, " \
+	"theme, email_confirmed_at, totp_confirmed_at IS NOT NULL"
+#define PASSWORD_HASH_COLUMN 13
 
 const char *user_store_role_name(enum user_role role)
 {
@@ -34,6 +35,8 @@ static enum err read_user(const struct pg_result *rows, size_t row, struct user 
 	snprintf(settings->tz, sizeof(settings->tz), "%s", pg_result_text(rows, row, 8));
 	snprintf(settings->locale, sizeof(settings->locale), "%s", pg_result_text(rows, row, 9));
 	snprintf(settings->theme, sizeof(settings->theme), "%s", pg_result_text(rows, row, 10));
+	out->email_confirmed_at_us = pg_result_time(rows, row, 11);
+	out->has_second_factor = pg_result_bool(rows, row, 12);
 	return user_store_parse_role(pg_result_text(rows, row, 3), &out->role);
 }
 
@@ -156,7 +159,9 @@ static enum err change_one(struct pg_conn *conn, const char *sql, const struct p
 
 /* After an UPDATE of users that is named "changed" and returns id. */
 #define END_RESETS                                                                                 \
-	", resets AS (DELETE FROM password_resets r USING changed c WHERE r.user_id = c.id)"
+	", resets AS (DELETE FROM password_resets r USING changed c WHERE r.user_id = c.id), "     \
+	"confirmations AS (DELETE FROM email_confirmations e USING changed c "                     \
+	"WHERE e.user_id = c.id)"
 #define END_SESSIONS(which)                                                                        \
 	", ended AS (DELETE FROM sessions s USING changed c WHERE s.user_id = c.id" which ")"
 
@@ -191,7 +196,7 @@ enum err user_store_set_settings(struct pg_conn *conn, const struct user *user)
 		&params);
 }
 
-enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
+enum err user_store_set_reset(struct pg_conn *conn, int64_t id, bool is_mailed,
                               const uint8_t token_hash[static DIGEST_SIZE], int64_t lifetime_s,
                               int64_t *expires_at_us)
 {
@@ -200,11 +205,12 @@ enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
 	pg_params_int(&params, id);
 	pg_params_bytes(&params, token_hash, DIGEST_SIZE);
 	pg_params_int(&params, lifetime_s);
+	pg_params_bool(&params, is_mailed);
 	enum err err = pg_conn_query(
 		conn,
-		"INSERT INTO password_resets (user_id, token_hash, expires_at) "
-		"SELECT id, $2, clock_timestamp() + $3::bigint * interval '1 second' "
-		"FROM users WHERE id = $1 AND deleted_at IS NULL ON CONFLICT (user_id) DO UPDATE "
+		"INSERT INTO password_resets (user_id, is_mailed, token_hash, expires_at) "
+		"SELECT id, $4, $2, clock_timestamp() + $3::bigint * interval '1 second' FROM users "
+		"WHERE id = $1 AND deleted_at IS NULL ON CONFLICT (user_id, is_mailed) DO UPDATE "
 		"SET token_hash = EXCLUDED.token_hash, expires_at = EXCLUDED.expires_at "
 		"RETURNING expires_at",
 		&params, &rows);
@@ -236,10 +242,12 @@ enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[sta
 	return pg_conn_query_int(
 		conn,
 		"WITH used AS (DELETE FROM password_resets WHERE " IS_VALID_RESET
-		" RETURNING user_id), changed AS ("
+		" RETURNING user_id, is_mailed), changed AS ("
 		"UPDATE users SET password_hash = $2, token_generation = token_generation + 1, "
-		"updated_at = clock_timestamp() FROM used WHERE id = used.user_id RETURNING id)" END_SESSIONS(
-			"") " SELECT id FROM changed",
+		"email_confirmed_at = CASE WHEN is_mailed THEN COALESCE(email_confirmed_at, clock_timestamp()) "
+		"ELSE email_confirmed_at END, "
+		"updated_at = clock_timestamp() FROM used WHERE id = used.user_id RETURNING id)" END_RESETS
+			END_SESSIONS("") " SELECT id FROM changed",
 		&params, id);
 }
 
@@ -267,7 +275,8 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 	return query_bool(
 		conn,
 		"WITH changed AS (UPDATE users SET email = NULL, password_hash = NULL, name = '', "
-		"tz = NULL, locale = NULL, theme = 'system', deleted_at = clock_timestamp(), "
+		"tz = NULL, locale = NULL, theme = 'system', email_confirmed_at = NULL, totp_secret = NULL, "
+		"totp_confirmed_at = NULL, recovery_codes = NULL, deleted_at = clock_timestamp(), "
 		"updated_at = clock_timestamp(), token_generation = token_generation + 1 "
 		"WHERE id = $1 AND password_hash = $2 RETURNING id, " IS_ACTING_ADMIN
 		" AS was_admin)" END_RESETS END_SESSIONS(
@@ -410,6 +419,11 @@ static struct json *new_json(const struct user *user)
 	struct json *object = json_new_object();
 	json_set_int(object, "id", user->id);
 	json_set_text(object, "email", user->email);
+	if (user->email_confirmed_at_us)
+		json_set_time(object, "email_confirmed_at", user->email_confirmed_at_us);
+	else
+		json_set_null(object, "email_confirmed_at");
+	json_set_bool(object, "second_factor", user->has_second_factor);
 	json_set_text(object, "name", user->name);
 	json_set_text(object, "role", user_store_role_name(user->role));
 	return object;

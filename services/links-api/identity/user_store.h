@@ -50,20 +50,26 @@ struct user {
 	int64_t links_per_day;
 	int64_t token_generation;
 	int64_t created_at_us;
+	/* 0 = not yet. */
+	int64_t email_confirmed_at_us;
+	bool has_second_factor;
 	struct user_settings settings;
 };
 
 /*
- * {"user": {…}} for the account itself: {id, email, name, role, links_per_day, tz, locale, theme,
- * created_at}. links_per_day is a number, "unlimited", or null: the service's default applies. The
- * caller owns it.
+ * {"user": {…}} for the account itself: {id, email, email_confirmed_at, second_factor, name, role,
+ * links_per_day, tz, locale, theme, created_at}. links_per_day is a number, "unlimited", or null: the
+ * service's default applies. The caller owns it.
  */
 struct json *user_store_json(const struct user *user);
 
 /* Sets links_per_day of the object in this form. */
 void user_store_set_links_per_day(struct json *object, int64_t links_per_day);
 
-/* For administrators, without the wrapper: {id, email, name, role, blocked, links_per_day, created_at}. */
+/*
+ * For administrators, without the wrapper: {id, email, email_confirmed_at, second_factor, name, role,
+ * blocked, links_per_day, created_at}.
+ */
 struct json *user_store_json_for_admin(const struct user *user);
 
 /* ERR_CONFLICT: an account has this address. */
@@ -87,7 +93,8 @@ enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user 
                                   char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
 /*
- * Sets the password, and ends all access tokens and sessions. ERR_NOT_FOUND also: old_hash is outdated.
+ * Sets the password, and ends all access tokens and sessions, tokens for a new password, and what the
+ * account has to confirm. ERR_NOT_FOUND also: old_hash is outdated.
  */
 enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
                                  const char *new_hash) MUST_CHECK;
@@ -96,8 +103,9 @@ enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *o
 enum err user_store_set_settings(struct pg_conn *conn, const struct user *user) MUST_CHECK;
 
 /*
- * --- password resets: the holder of a token may set the password once. An account has at most one
- * token, and a new password makes it invalid. token_hash is the SHA-256 of the token. ERR_NOT_FOUND
+ * --- password resets: the holder of a token may set the password once. An account has at most one that
+ * was mailed and one that was not, so that who asks for mails cannot end an administrator's. A new
+ * password and a new address make both invalid. token_hash is the SHA-256 of the token. ERR_NOT_FOUND
  * of find and use: the token is wrong, was used or has expired. ---
  */
 
@@ -105,13 +113,16 @@ enum err user_store_set_settings(struct pg_conn *conn, const struct user *user) 
 #define USER_STORE_RESET_S (INT64_C(24) * 60 * 60)
 
 /* Replaces the token of the account; it is valid for lifetime_s. */
-enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
+enum err user_store_set_reset(struct pg_conn *conn, int64_t id, bool is_mailed,
                               const uint8_t token_hash[static DIGEST_SIZE], int64_t lifetime_s,
                               int64_t *expires_at_us) MUST_CHECK;
 /* id: the account. */
 enum err user_store_find_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
                                int64_t *id) MUST_CHECK;
-/* Sets the password, and ends the token, all access tokens and sessions. id: the account. */
+/*
+ * Sets the password, and ends all tokens and sessions. A token that was mailed confirms the address.
+ * id: the account.
+ */
 enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
                               const char *new_hash, int64_t *id) MUST_CHECK;
 

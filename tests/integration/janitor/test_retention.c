@@ -277,7 +277,15 @@ TEST_CASE(deletes_keys_uses_and_sessions_older_than_a_day)
 		"INSERT INTO sessions (user_id, secret_hash, last_used_at) "
 		"SELECT id, sha256(hours::text::bytea), clock_timestamp() - hours * interval '1 h' "
 		"FROM owner, generate_series(22, 26) AS hours");
-	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1504);
+	test_database_run(f->db,
+	                  "INSERT INTO password_resets SELECT id, i = 1, sha256(i::text::bytea), "
+	                  "clock_timestamp() + (i - 1.5) * interval '1 h' "
+	                  "FROM users, generate_series(1, 2) AS i WHERE email = 'a@b'");
+	test_database_run(f->db,
+	                  "INSERT INTO email_confirmations SELECT id, 'c@d', sha256('c'), "
+	                  "clock_timestamp() - interval '1 s' FROM users WHERE email = 'a@b'");
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1506);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM password_resets"), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM sessions"), 2);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM idempotency_keys"), 500);
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_quota_uses"), 3);

@@ -415,7 +415,7 @@ def test_admins_find_accounts(admin, service, database, expect):
     part = found[0].email[5:15].upper()
     users = admin.call("GET", f"/api/admin/users?q={part}").json
     assert [user["id"] for user in users["users"]] == [found[0].id]
-    assert set(users["users"][0]) == {"id", "email", "name", "role", "blocked", "links_per_day", "created_at"}
+    assert set(users["users"][0]) == {"id", "email", "email_confirmed_at", "second_factor", "name", "role", "blocked", "links_per_day", "created_at"}
     assert users["pagination"] == {"page": 1, "limit": 20, "total": 1, "total_is_capped": False, "total_pages": 1, "next_cursor": None}
     assert admin.call("GET", "/api/admin/users?q=%25").json["users"] == [], "q is not a pattern"
     page = admin.call("GET", "/api/admin/users?page=2&limit=2").json

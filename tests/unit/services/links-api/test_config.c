@@ -89,6 +89,8 @@ TEST_CASE(refuses_malformed_values)
 {
 	assert_refuses("PG_URL", "postgresql://[");
 	assert_refuses("REDIS_URL", "127.0.0.1:6379");
+	assert_refuses("SECOND_FACTOR", "on");
+	assert_refuses("DASHBOARD_URL", "api.sho.rt");
 	assert_refuses("PUBLIC_BASE_URL", "wm.example");
 	assert_refuses("PUBLIC_BASE_URL", "https://wm.example/?a=b");
 	assert_refuses("PUBLIC_BASE_URL", "https://user@wm.example");
