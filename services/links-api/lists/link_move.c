@@ -91,11 +91,11 @@ static bool read_body(struct move *m)
 		read_ids(ids, m, &wrong);
 	else
 		read_filter(body, m, &wrong);
-	if (target && json_type(target) == JSON_INT && json_int(target) != r->workspace_id)
+	if (target && json_type(target) == JSON_INT && json_int(target) > 0)
 		m->target_id = json_int(target);
 	else
 		http_problem_add_field(&wrong, "/workspace_id", target ? "id" : "required",
-		                       "must be the id of another workspace");
+		                       "must be the id of a workspace");
 	json_free(body);
 	if (wrong.count > 0)
 		response_invalid_fields(r, &wrong);
@@ -271,17 +271,15 @@ static void update_cache(const struct move *m)
 static enum http_progress answer_error(const struct move *m, enum err err)
 {
 	struct request *r = m->request;
-	struct http_problem_fields wrong = { 0 };
 	char detail[128];
 	if (m->is_rate_limited)
 		return HTTP_COMPLETE;
 	if (m->is_over_quota)
 		return response_rate_limited(r, &m->quota.rule, m->quota.state.reset_s);
-	if (m->has_no_target) {
-		http_problem_add_field(&wrong, "/workspace_id", "id",
-		                       "must be the id of a workspace of which you are an editor");
-		return response_invalid_fields(r, &wrong);
-	}
+	if (m->has_no_target)
+		return response_problem(
+			r, 404, NULL,
+			"workspace_id names no workspace of which you are an editor.");
 	if (m->missing_id) {
 		snprintf(detail, sizeof(detail),
 		         "Link %" PRId64 " is not in this workspace. Nothing was moved.",
@@ -307,6 +305,9 @@ static enum http_progress answer_error(const struct move *m, enum err err)
 static enum http_progress run(struct move *m)
 {
 	struct request *r = m->request;
+	if (m->target_id == r->workspace_id)
+		return response_conflict(r, "state", "/workspace_id",
+		                         "is the workspace in which the links are");
 	m->links = mem_array(LINK_WRITE_MAX, sizeof(*m->links));
 	enum err err = pg_pool_transact(request_pg(r), move_on, m);
 	if (err != OK)

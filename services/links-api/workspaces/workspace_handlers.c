@@ -232,15 +232,11 @@ enum http_progress workspace_handlers_delete(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	struct change c = { 0 };
-	struct http_problem_fields wrong = { 0 };
 	if (!read_only_name(r, &c))
 		return HTTP_COMPLETE;
 	enum err err = pg_pool_transact(r->api->pg, delete_on, &c);
-	if (c.is_other_name) {
-		http_problem_add_field(&wrong, "/name", "choice",
-		                       "must be the name of this workspace");
-		return response_invalid_fields(r, &wrong);
-	}
+	if (c.is_other_name)
+		return response_conflict(r, "state", "/name", "is not the name of this workspace");
 	if (err == ERR_INVALID)
 		return response_conflict(r, "state", "",
 		                         c.workspace.is_restoring

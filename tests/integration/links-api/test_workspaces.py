@@ -398,7 +398,7 @@ def test_a_deleted_workspace_is_back_within_a_week_as_it_was(team, database, exp
     assert owner.call("PATCH", f"/api/links/{links['off']['id']}", {"state": "disabled"}).status == 200
     assert owner.call("DELETE", f"/api/links/{links['gone']['id']}").status == 204
     share = owner.call("POST", "/api/shares", {"link_id": links["on"]["id"]}).json
-    expect(owner.call("DELETE", "/api/workspace", {"name": "team"}), 400, "/name")
+    expect(owner.call("DELETE", "/api/workspace", {"name": "team"}), 409, "/name")
     expect(owner.call("DELETE", "/api/workspace", {}), 400, "/name")
     for name in ("admin", "editor", "viewer"):
         assert kind_of(team.of(name).call("DELETE", "/api/workspace", {"name": "Team"})) == (403, "role")
@@ -591,9 +591,10 @@ def test_links_move_by_filter_all_or_none(people, database, expect):
         ({"ids": [], "workspace_id": sales}, ["/ids"]), ({"ids": list(range(1, 1002)), "workspace_id": sales}, ["/ids"]),
         ({"ids": [0, "x", 1.5], "workspace_id": sales}, ["/ids/0", "/ids/1", "/ids/2"]), ({"ids": 7, "workspace_id": sales}, ["/ids"]),
         ({"filter": "nothing:1", "workspace_id": sales}, ["/filter"]), ({"filter": 7, "workspace_id": sales}, ["/filter"]),
-        ({"ids": [1], "workspace_id": ann.id}, ["/workspace_id"]), ({"ids": [1], "workspace_id": "x", "more": 1}, ["/workspace_id", "/more"]),
+        ({"ids": [1], "workspace_id": 0}, ["/workspace_id"]), ({"ids": [1], "workspace_id": "x", "more": 1}, ["/workspace_id", "/more"]),
     ):  # fmt: skip
         expect(move(body), 400, *pointers)
+    expect(move({"ids": [1], "workspace_id": ann.id}), 409, "/workspace_id")
 
 
 def test_links_move_only_to_where_the_person_may_write(team, people, service, database, expect):
@@ -605,11 +606,11 @@ def test_links_move_only_to_where_the_person_may_write(team, people, service, da
     foreign = [team.stranger.id, 999_999_999_999]
     database.run("INSERT INTO members (workspace_id, user_id, role) VALUES (%s, %s, 'viewer')", team.admin.id, team.editor.id)
     answers = [move(team.editor, to) for to in (*foreign, team.admin.id)]
-    assert {(a.status, a.json["detail"]) for a in answers} == {(400, answers[0].json["detail"])}, "whoever may not write there learns nothing"
+    assert {(a.status, a.json["detail"]) for a in answers} == {(404, answers[0].json["detail"])}, "whoever may not write there learns nothing"
     assert kind_of(move(team.viewer, team.viewer.id)) == (403, "role")
     closed = team.editor.call("POST", "/api/workspaces", {"name": "closed"}).json["workspace"]["id"]
     assert team.editor.call("DELETE", f"/api/workspaces/{closed}", {"name": "closed"}).status == 204
-    expect(move(team.editor, closed), 400, "/workspace_id")
+    expect(move(team.editor, closed), 404)
     key, _ = team.editor.with_key("links:read", "links:write")
     mine = team.editor.create()
     assert kind_of(key.call("POST", "/api/links/move", {"ids": [mine["id"]], "workspace_id": team.id})) == (403, "forbidden")
