@@ -2,7 +2,7 @@
 
 PROGRAMS := redirector links-api analytics-consumer janitor migrate rebuild-stats waymark-topics embedded-broker
 
-.PHONY: help build demo test check unit one images e2e-images e2e-cluster e2e-spreadsheet lint bench chaos fuzz memcheck format clean test-build
+.PHONY: help build demo test check unit one images e2e-images e2e-cluster e2e-spreadsheet e2e-mail lint bench chaos fuzz memcheck format clean test-build
 .NOTPARALLEL:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo
 	@echo '  make images   build the container images, without a registry; make e2e-images runs Waymark under compose and as systemd units (as root)'
 	@echo '  make e2e-cluster   the tests on a Kubernetes cluster of its own, built from Go modules (as root)'
+	@echo '  make e2e-mail   mail through a real server, and pictures of each mail (as root)'
 	@echo '  make e2e-spreadsheet   LibreOffice Calc reads the CSV that is exported'
 	@echo '  make format   rewrite the code in the project'"'"'s format'
 	@echo '  make clean    remove build/'
@@ -66,6 +67,10 @@ e2e-cluster: images
 e2e-spreadsheet: test-build
 	@tools/setup spreadsheet
 	@tests/all build/dev -R e2e/dashboard/spreadsheet
+
+e2e-mail: test-build
+	@tools/setup mail
+	@tests/support/needs-browser tests/support/in-own-stack /usr/bin/python3 -B -m pytest -q tests/e2e/mail
 
 lint:
 	@tools/setup lint

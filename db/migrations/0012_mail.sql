@@ -26,3 +26,24 @@ CREATE INDEX mail_outbox_ended_idx ON mail_outbox (ended_at) WHERE state <> 'wai
 GRANT SELECT, INSERT ON mail_outbox TO waymark_links_api;
 GRANT SELECT, INSERT, UPDATE, DELETE ON mail_outbox TO waymark_janitor;
 GRANT INSERT ON audit_log TO waymark_janitor;
+
+-- What a person gets without asking for each mail.
+ALTER TABLE users
+    ADD COLUMN mail_dead_links      boolean NOT NULL DEFAULT true,
+    ADD COLUMN mail_monthly_report  boolean NOT NULL DEFAULT false,
+    ADD COLUMN dead_links_mailed_at timestamptz,
+    ADD COLUMN month_reported       date; -- the first day of the last month that was reported
+CREATE INDEX users_monthly_report_idx ON users (id) WHERE mail_monthly_report;
+
+-- Links whose destination died and of which that person has not been told yet.
+CREATE TABLE dead_links (
+    link_id bigint PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
+    user_id bigint NOT NULL REFERENCES users (id)
+);
+CREATE INDEX dead_links_user_idx ON dead_links (user_id);
+
+GRANT SELECT, INSERT, DELETE ON dead_links TO waymark_janitor;
+GRANT SELECT ON members, link_ranking TO waymark_janitor;
+GRANT SELECT (name, sponsor_id) ON workspaces TO waymark_janitor;
+GRANT SELECT (id, email, locale, blocked, deleted_at, mail_dead_links, mail_monthly_report, dead_links_mailed_at, month_reported),
+    UPDATE (dead_links_mailed_at, month_reported) ON users TO waymark_janitor;

@@ -1,10 +1,13 @@
 #include "services/janitor/tasks/config.h"
 
+#include <string.h>
+
 #include "lib/base/array.h"
 #include "lib/base/env.h"
 #include "lib/http/http_server.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/janitor/destinations/global_resolver.h"
+#include "services/janitor/mail/smtp.h"
 
 #define YEAR_S 31536000
 #define DAY_S 86400
@@ -105,9 +108,44 @@ static const struct env_var vars[] = {
 	ENV_TEXT(
 		"DESTINATION_RESOLVERS", struct config, destination_resolvers, "",
 		"DNS servers for the checks (1.1.1.1,[2606:4700::1111]:53); empty = those of /etc/resolv.conf"),
+	ENV_GROUP("Mail"),
+	ENV_SECRET(
+		"SMTP_URL", struct config, smtp_url, "", 1,
+		"the mail server: smtp+starttls://user:password@host:587, smtps://user:password@host:465, or "
+		"smtp://127.0.0.1:25; ?ca_file=/path for a private authority; empty = no mail"),
+	ENV_TEXT("MAIL_FROM", struct config, mail_from, "",
+	         "sender of mails: Short links <links@example.com>; links-api needs it too"),
+	ENV_TEXT(
+		"DASHBOARD_URL", struct config, dashboard_url, "",
+		"URL of the dashboard of links-api, for reports by mail; empty = they have no links to it"),
+	TASK_CONSTANT(mail, period_s, "2"),
+	TASK_CONSTANT(mail, first_delay_s, "2"),
+	TASK_CONSTANT(mail, at_least_s, "1"),
+	TASK_CONSTANT(mail, at_most_s, "120"),
 	ENV_GROUP("Logging"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
+
+static size_t check_mail(const struct config *config, struct strbuf *problems)
+{
+	struct smtp_server server;
+	char name[MAIL_ADDRESS_NAME_SIZE], address[MAIL_ADDRESS_SIZE];
+	const char *reason = NULL;
+	size_t wrong = 0;
+	if (config->smtp_url[0] == '\0')
+		return env_expect(config->mail_from[0] == '\0', "SMTP_URL",
+		                  "is required with MAIL_FROM", problems);
+	if (smtp_server_parse(config->smtp_url, &server, &reason) == OK)
+		wrong += env_check_file(server.ca_file, "SMTP_URL", problems);
+	else
+		wrong += env_expect(false, "SMTP_URL", reason, problems);
+	wrong += env_expect(mail_address_split(config->mail_from, name, address) == OK, "MAIL_FROM",
+	                    "must be an address, or a name and <address>", problems);
+	if (config->dashboard_url[0] != '\0')
+		wrong += env_check_http_url(config->dashboard_url, "DASHBOARD_URL", problems);
+	explicit_bzero(&server, sizeof(server));
+	return wrong;
+}
 
 static size_t check(const void *ctx, struct strbuf *problems)
 {
@@ -126,6 +164,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong +=
 		env_expect(config->retention.after_midnight_s < DAY_S, "RETENTION_AFTER_MIDNIGHT_S",
 	                   "must be less than a day, 86400", problems);
+	wrong += check_mail(config, problems);
 	return wrong;
 }
 
@@ -133,7 +172,7 @@ const struct program config_program = {
 	.name = "janitor",
 	.summary =
 		"runs the maintenance tasks: link expiry and purge, partitions, salts, retention, roll-ups, "
-		"destination checks; --once runs each task once and exits",
+		"destination checks, mail; --once runs each task once and exits",
 	.options = "--once",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),

@@ -12,6 +12,7 @@
 #include "lib/base/worker_pool.h"
 #include "services/janitor/destinations/destinations.h"
 #include "services/janitor/links/links.h"
+#include "services/janitor/mail/mail.h"
 #include "services/janitor/retention/days.h"
 #include "services/janitor/retention/rollups.h"
 
@@ -27,6 +28,8 @@ struct task {
 	const char *labels;
 	struct task_times times;
 	enum err (*run)(struct run *run, int64_t *changed);
+	/* False: left out, because a setting says so. */
+	bool is_on;
 };
 
 /* --- when a task runs next --- */
@@ -108,31 +111,32 @@ struct schedule {
 	size_t count;
 	struct scheduled_task tasks[SCHEDULE_TASKS_MAX];
 	struct metric *audit_log_dropped;
+	struct run_mail_metrics mail;
 };
 
 /* The schedule: one row per task. Its times are settings (config.c). */
-#define TASK(name, member, run)                                                                    \
+#define TASK(name, member, run, is_on)                                                             \
 	{                                                                                          \
-		name, "waymark-" name, "task=\"" name "\"", c->member, run                         \
+		name, "waymark-" name, "task=\"" name "\"", c->member, run, is_on                  \
 	}
 
 static void fill_tasks(struct schedule *s)
 {
 	const struct config *c = s->config.config;
 	const struct task table[] = {
-		TASK("salts", salts, days_make_salts),
-		TASK("partitions", partitions, days_make_partitions),
-		TASK("expiry", expiry, links_expire),
-		TASK("retention", retention, days_delete_old),
-		TASK("lists", link_lists, links_refresh_lists),
-		TASK("rollups", rollups, rollups_run),
-		/* Last, because it is left out when DESTINATION_CHECKS is off. */
-		TASK("destinations", destinations, destinations_run),
+		TASK("salts", salts, days_make_salts, true),
+		TASK("partitions", partitions, days_make_partitions, true),
+		TASK("expiry", expiry, links_expire, true),
+		TASK("retention", retention, days_delete_old, true),
+		TASK("lists", link_lists, links_refresh_lists, true),
+		TASK("rollups", rollups, rollups_run, true),
+		TASK("destinations", destinations, destinations_run, c->destination_checks),
+		TASK("mail", mail, mail_run, c->smtp_url[0] != '\0'),
 	};
 	static_assert(ARRAY_SIZE(table) <= SCHEDULE_TASKS_MAX, "raise SCHEDULE_TASKS_MAX");
-	s->count = c->destination_checks ? ARRAY_SIZE(table) : ARRAY_SIZE(table) - 1;
-	for (size_t i = 0; i < s->count; i++)
-		s->tasks[i].task = table[i];
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (table[i].is_on)
+			s->tasks[s->count++].task = table[i];
 }
 
 /* All series of one metric must be registered one after the other, hence one loop per metric. */
@@ -170,6 +174,7 @@ static void register_metrics(struct schedule *s)
 		metrics, "waymark_audit_log_dropped_total",
 		"Entries deleted before AUDIT_LOG_KEEP_DAYS, because of AUDIT_LOG_ENTRIES_MAX.",
 		NULL);
+	mail_metrics_init(&s->mail, metrics);
 }
 
 /* started_at_us: wall time. */
@@ -289,6 +294,7 @@ static enum schedule_outcome run_locked(struct scheduled_task *st, struct pg_con
 		.at_least_ms = keeps_lock ? schedule_at_least_s(times) * 1000 : 0,
 		.at_most_ms = times->at_most_s * 1000,
 		.audit_log_dropped = st->schedule->audit_log_dropped,
+		.mail = st->schedule->mail,
 	};
 	enum err err = acquire(st, &run, wait_ms);
 	if (err == ERR_CONFLICT)

@@ -22,6 +22,7 @@ VALID = {
     "analytics-consumer": PG | KAFKA,
     "janitor": PG,
 }
+MAIL = {"SMTP_URL": "smtps://a:sesame@mail.example", "MAIL_FROM": "links@sho.rt"}
 EVERY = [
     ({"PG_URL": ""}, "PG_URL", "is required"),
     ({"PG_URL": "127.0.0.1"}, "PG_URL", "postgresql://user:password@host"),
@@ -131,6 +132,7 @@ OF_LINKS_API = [
     ({"RESERVED_SLUGS": "help, no/slug"}, "RESERVED_SLUGS", '"no/slug"'),
     ({"OWN_HOSTS": "wm.example, https://wm.example"}, "OWN_HOSTS", '"https://wm.example"'),
     ({"CORS_ORIGINS": "https://app.example, app.example"}, "CORS_ORIGINS", '"app.example"'),
+    ({"MAIL_FROM": "a@b, c@d"}, "MAIL_FROM", "must be an address"),
     ({"CORS_ORIGINS": "https://app.example/"}, "CORS_ORIGINS", '"https://app.example/"'),
     ({"REGISTRATION": "Open"}, "REGISTRATION", '"Open" is not one of open, invite, closed'),
     ({"REGISTRATION": "unlimited"}, "REGISTRATION", '"unlimited"'),
@@ -162,6 +164,14 @@ OF_JANITOR = [
     ({"CLOCK_SKEW_MAX_S": "none"}, "CLOCK_SKEW_MAX_S", '"none" is neither a whole number nor unlimited'),
     ({"DESTINATION_CHECKS": "yes"}, "DESTINATION_CHECKS", '"yes"'),
     ({"RETENTION_AFTER_MIDNIGHT_S": "86400"}, "RETENTION_AFTER_MIDNIGHT_S", "86400"),
+    ({"MAIL_FROM": "links@sho.rt"}, "SMTP_URL", "is required with MAIL_FROM"),
+    ({**MAIL, "MAIL_FROM": ""}, "MAIL_FROM", "must be an address"),
+    ({**MAIL, "MAIL_FROM": "Short links"}, "MAIL_FROM", "must be an address"),
+    ({**MAIL, "SMTP_URL": "smtp://a:sesame@mail.example"}, "SMTP_URL", "is not encrypted"),
+    ({**MAIL, "SMTP_URL": "smtps://a:sesame/b@mail.example"}, "SMTP_URL", "/ as %2F"),
+    ({**MAIL, "SMTP_URL": "smtps://a:sesame@mail.example:0"}, "SMTP_URL", "the port"),
+    ({**MAIL, "SMTP_URL": "smtps://a:sesame@mail.example?ca_file=/no/ca.pem"}, "SMTP_URL", "/no/ca.pem cannot be read: No such file"),
+    ({**MAIL, "DASHBOARD_URL": "short.example"}, "DASHBOARD_URL", ""),
 ]
 # What several programs share is read by the same code, so one of them shows it.
 TABLES = {
@@ -205,6 +215,9 @@ def test_a_valid_environment_is_accepted_and_nothing_is_created(program, tmp_pat
         ("janitor", {"DESTINATION_RESOLVERS": "1.1.1.1, 1.1.1.1:53, 2606:4700::1111, [2606:4700::1111]:53"}),
         ("links-api", {"TRUSTED_PROXIES": "10.0.0.5, 10.0.0.0/8, 10.0.0.5/32, fd00::1, fd00::/8"}),
         ("links-api", {"HEALTH_URLS": "redirector=http://h:1/, links-api=http://10.0.0.3:1, analytics-consumer=http://[::1]:1, janitor=http://10-0-0-300.h2:1"}),
+        ("janitor", {"SMTP_URL": "smtp+starttls://a%40b:p%2F%3A@h:587?ca_file=/etc/passwd", "MAIL_FROM": "Short links <links@sho.rt>"}),
+        ("janitor", {"SMTP_URL": "smtp://127.0.0.1", "MAIL_FROM": "links@sho.rt", "DASHBOARD_URL": "https://h/app/"}),
+        ("links-api", {"MAIL_FROM": "Short links <links@sho.rt>"}),
         ("links-api", {"HTTP_CONNECTIONS": "8", "LIVE_STREAMS": "7"}),
         ("links-api", {"JWT_SECRET": f"{SECRET},{SECRET}"}),
         ("links-api", {"LINKS_PER_DAY": "0", "HTTP_CONNECTIONS_PER_IP": "unlimited"}),

@@ -61,7 +61,7 @@ def check_files(rendering):
 def check_plain_secrets(rendering):
     """No secret is a value in a pod or in a ConfigMap."""
     for workload, _, _, values in containers(rendering):
-        for name in ("PG_URL", "REDIS_URL", "JWT_SECRET", "KAFKA_SASL_PASSWORD"):
+        for name in ("PG_URL", "REDIS_URL", "JWT_SECRET", "KAFKA_SASL_PASSWORD", "SMTP_URL"):
             if name in values:
                 yield f"{workload.where}: {name} is a secret: use {name}_FILE"
 

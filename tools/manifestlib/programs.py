@@ -23,6 +23,7 @@ SAMPLES = {
     "redis-url": "redis://127.0.0.1:6379",
     "jwt-secret": "0123456789abcdef0123456789abcdef",
     "kafka-password": "a password",
+    "smtp-url": "smtps://name:word@mail.example.com",
 }
 
 

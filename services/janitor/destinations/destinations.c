@@ -9,6 +9,7 @@
 #include "services/janitor/destinations/fetch.h"
 #include "services/janitor/destinations/global_resolver.h"
 #include "services/janitor/destinations/robots.h"
+#include "services/janitor/mail/mail_reports.h"
 
 /* A run claims no more links after this time; the next run continues. */
 #define RUN_US (30 * CLOCK_US_PER_S)
@@ -125,10 +126,13 @@ static enum err store_result(const struct run *run, int64_t *changed)
 		failures = link->failures < DESTINATIONS_FAILURES_MAX ? link->failures + 1
 		                                                      : link->failures;
 	*changed = 1;
-	return link_check_store_write(run->conn, link, c->status, failures,
-	                              destinations_next_s(run->config->destination_recheck_s,
-	                                                  run->config->destination_retry_s,
-	                                                  failures, link->link_id));
+	enum err err = link_check_store_write(
+		run->conn, link, c->status, failures,
+		destinations_next_s(run->config->destination_recheck_s,
+	                            run->config->destination_retry_s, failures, link->link_id));
+	if (err == OK && failures == MAIL_REPORTS_DEAD_AFTER && run->config->smtp_url[0] != '\0')
+		err = mail_reports_note_dead(run->conn, link->link_id);
+	return err;
 }
 
 /* --- one request --- */

@@ -42,6 +42,7 @@ struct config {
 	struct task_times link_lists;
 	struct task_times rollups;
 	struct task_times destinations;
+	struct task_times mail;
 
 	/* The limits may be ENV_UNLIMITED. */
 	int64_t expiry_links_per_s;
@@ -63,6 +64,13 @@ struct config {
 	int64_t destination_retry_s;
 	/* "" = the system's resolvers. */
 	char destination_resolvers[256];
+
+	/* "" = no mail; see smtp.h. */
+	char smtp_url[2048];
+	/* As in links-api. */
+	char mail_from[512];
+	/* "" = mails have no links to it. */
+	char dashboard_url[1025];
 
 	enum log_level log_level;
 };

@@ -29,6 +29,11 @@
 
 struct metric;
 
+/* Of mail_run. NULL: not counted. */
+struct run_mail_metrics {
+	struct metric *sent, *refused, *given_up, *failed_attempts;
+};
+
 struct run {
 	const struct config *config;
 	const struct clock *clock;
@@ -48,6 +53,7 @@ struct run {
 	void *ctx;
 	/* Of days_delete_old: entries deleted because of AUDIT_LOG_ENTRIES_MAX. NULL: not counted. */
 	struct metric *audit_log_dropped;
+	struct run_mail_metrics mail;
 };
 
 /*
