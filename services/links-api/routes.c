@@ -124,6 +124,8 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN_READ,        BLOCKS, false },
 	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    PERMISSION_ADMIN_WRITE,        BLOCKS, false },
 	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    PERMISSION_ADMIN_WRITE,        BLOCKS, false },
+	{ HTTP_GET,    "/api/admin/mail",          mail_handlers_list,      PERMISSION_ADMIN_READ,        BLOCKS, false },
+	{ HTTP_POST,   "/api/admin/mail-test",     mail_handlers_test,      PERMISSION_ADMIN_WRITE,        BLOCKS, false },
 	{ HTTP_GET,    "/api/admin/health",        health_get,              PERMISSION_ADMIN_READ,        BLOCKS, false },
 	{ HTTP_GET,    "/openapi.json",            document_description,    PERMISSION_NONE,   MEMORY, true },
 	{ HTTP_GET,    "/docs",                    document_reader,         PERMISSION_NONE,       MEMORY, true },

@@ -140,7 +140,7 @@ enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x)
 }
 
 struct settings_change {
-	bool has_name, has_tz, has_locale, has_theme;
+	bool has_name, has_tz, has_locale, has_theme, has_mail_dead_links, has_mail_monthly_report;
 	char name[USER_NAME_SIZE];
 	/* tz has the length of a zone, but may be unknown. */
 	struct user_settings settings;
@@ -233,21 +233,42 @@ static void read_theme(const struct json *object, struct settings_change *out,
 		http_problem_add_field(wrong, "/theme", "choice", "must be system, light or dark");
 }
 
+static bool read_bool(const struct json *object, const char *name, bool *out,
+                      struct http_problem_fields *wrong)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	const struct json *value = json_get(object, name);
+	if (!value)
+		return false;
+	member_pointer(name, pointer);
+	if (json_type(value) == JSON_BOOL)
+		*out = json_bool(value);
+	else
+		http_problem_add_field(wrong, pointer, "type", "must be true or false");
+	return true;
+}
+
 /*
- * {name?, tz?, locale?, theme?}. Members that are not sent stay as they are; null for tz or locale
+ * {name?, tz?, locale?, theme?, mail_dead_links?, mail_monthly_report?}. Members that are not sent stay as they are; null for tz or locale
  * means: as the browser says. locale: a language, optionally with script and region, in the case of
  * BCP 47 (de, pt-BR, zh-Hans-CN).
  */
 static enum err read_settings(const struct json *object, struct settings_change *out,
                               struct http_problem_fields *wrong)
 {
-	static const char *const names[] = { "name", "tz", "locale", "theme" };
+	static const char *const names[] = {
+		"name", "tz", "locale", "theme", "mail_dead_links", "mail_monthly_report"
+	};
 	struct settings_change read = { 0 };
 	member_reject_unknown(object, names, ARRAY_SIZE(names), wrong);
 	read_name(object, &read, wrong);
 	read_tz(object, &read, wrong);
 	read_locale(object, &read, wrong);
 	read_theme(object, &read, wrong);
+	read.has_mail_dead_links =
+		read_bool(object, "mail_dead_links", &read.settings.mail_dead_links, wrong);
+	read.has_mail_monthly_report =
+		read_bool(object, "mail_monthly_report", &read.settings.mail_monthly_report, wrong);
 	if (wrong->count > 0)
 		return ERR_INVALID;
 	*out = read;
@@ -258,6 +279,13 @@ static bool set(char *out, size_t size, const char *text)
 {
 	bool is_other = strcmp(out, text) != 0;
 	snprintf(out, size, "%s", text);
+	return is_other;
+}
+
+static bool set_bool(bool *out, bool value)
+{
+	bool is_other = *out != value;
+	*out = value;
 	return is_other;
 }
 
@@ -274,6 +302,11 @@ static bool apply_settings(const struct settings_change *change, struct user *us
 		is_changed |= set(to->locale, sizeof(to->locale), change->settings.locale);
 	if (change->has_theme)
 		is_changed |= set(to->theme, sizeof(to->theme), change->settings.theme);
+	if (change->has_mail_dead_links)
+		is_changed |= set_bool(&to->mail_dead_links, change->settings.mail_dead_links);
+	if (change->has_mail_monthly_report)
+		is_changed |=
+			set_bool(&to->mail_monthly_report, change->settings.mail_monthly_report);
 	return is_changed;
 }
 

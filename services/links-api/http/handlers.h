@@ -44,7 +44,10 @@ enum http_progress session_handle_delete(void *ctx, struct http_exchange *x);
 /* → 200 {user} */
 enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x);
 
-/* {name?, tz?, locale?, theme?} → 200 {user}, 400 */
+/*
+ * {name?, tz?, locale?, theme?, mail_dead_links?, mail_monthly_report?}
+ * → 200 {user}, 400
+ */
 enum http_progress account_handlers_change(void *ctx, struct http_exchange *x);
 
 /*
@@ -188,6 +191,11 @@ enum http_progress host_handlers_list(void *ctx, struct http_exchange *x);
 enum http_progress host_handlers_create(void *ctx, struct http_exchange *x);
 /* → 204, 404 */
 enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x);
+
+/* A test mail to oneself. → 202 {to}, 409 "no-mail", 429 */
+enum http_progress mail_handlers_test(void *ctx, struct http_exchange *x);
+/* The mails that wait or were not sent, the newest 100 → 200 {mails} */
+enum http_progress mail_handlers_list(void *ctx, struct http_exchange *x);
 
 /* → 200 (health.h), 503 */
 enum http_progress health_get(void *ctx, struct http_exchange *x);

@@ -5,8 +5,9 @@
 
 #define COLUMNS                                                                                     \
 	"id, email, name, role, created_at, blocked, links_per_day, token_generation, tz, locale, " \
-	"theme, email_confirmed_at, totp_confirmed_at IS NOT NULL"
-#define PASSWORD_HASH_COLUMN 13
+	"theme, email_confirmed_at, totp_confirmed_at IS NOT NULL, "                                \
+	"mail_dead_links, mail_monthly_report"
+#define PASSWORD_HASH_COLUMN 15
 
 const char *user_store_role_name(enum user_role role)
 {
@@ -37,6 +38,8 @@ static enum err read_user(const struct pg_result *rows, size_t row, struct user 
 	snprintf(settings->theme, sizeof(settings->theme), "%s", pg_result_text(rows, row, 10));
 	out->email_confirmed_at_us = pg_result_time(rows, row, 11);
 	out->has_second_factor = pg_result_bool(rows, row, 12);
+	settings->mail_dead_links = pg_result_bool(rows, row, 13);
+	settings->mail_monthly_report = pg_result_bool(rows, row, 14);
 	return user_store_parse_role(pg_result_text(rows, row, 3), &out->role);
 }
 
@@ -188,10 +191,12 @@ enum err user_store_set_settings(struct pg_conn *conn, const struct user *user)
 	pg_params_text(&params, user->settings.tz);
 	pg_params_text(&params, user->settings.locale);
 	pg_params_text(&params, user->settings.theme);
+	pg_params_bool(&params, user->settings.mail_dead_links);
+	pg_params_bool(&params, user->settings.mail_monthly_report);
 	return change_one(
 		conn,
 		"UPDATE users SET name = $2, tz = NULLIF($3, ''), locale = NULLIF($4, ''), "
-		"theme = $5, updated_at = clock_timestamp() "
+		"theme = $5, mail_dead_links = $6, mail_monthly_report = $7, updated_at = clock_timestamp() "
 		"WHERE id = $1 AND deleted_at IS NULL",
 		&params);
 }
@@ -436,6 +441,8 @@ struct json *user_store_json(const struct user *user)
 	set_text_or_null(object, "tz", user->settings.tz);
 	set_text_or_null(object, "locale", user->settings.locale);
 	json_set_text(object, "theme", user->settings.theme);
+	json_set_bool(object, "mail_dead_links", user->settings.mail_dead_links);
+	json_set_bool(object, "mail_monthly_report", user->settings.mail_monthly_report);
 	json_set_time(object, "created_at", user->created_at_us);
 
 	struct json *response = json_new_object();
