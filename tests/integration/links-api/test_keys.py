@@ -445,6 +445,14 @@ def test_what_a_key_made_shrinks_with_it(user, manager):
     assert reader["key"]["id"] not in [each["id"] for each in user.call("GET", "/api/keys").json["keys"]], "it saw all links"
 
 
+def test_no_key_outlives_the_one_through_which_it_was_made(user, manager):
+    api, key = manager
+    child = make(api, scopes=["keys:write", "links:read"]).json
+    grandchild = make(again(api, child["secret"])).json["key"]
+    assert user.call("PATCH", f"/api/keys/{key['id']}", {"expires_at": "2070-01-01T00:00:00Z"}).status == 200
+    assert [listed(user, each)["expires_at"] for each in (child["key"], grandchild)] == ["2070-01-01T00:00:00.000Z"] * 2
+
+
 def test_tags_limit_only_what_is_about_links(user, expect):
     expect(user.call("POST", "/api/keys", {"name": "x", "scopes": ["workspace:read", "links:read"], "tags": ["a"]}), 400, "/tags")
     _, key = user.with_key("workspace:read")
