@@ -1,8 +1,10 @@
 """Links and accounts as their owners use them in the dashboard: in Chromium, on the real services."""
 
+import base64
 import re
+import time
 
-from clients import Api, unique_email
+from clients import Api, totp, unique_email
 from waiting import wait_until
 
 from dashboard.addresses import BERLIN, GOOGLE
@@ -631,6 +633,34 @@ def test_a_session_is_revoked_only_after_a_question(page, window, browser, user)
         expect(page.get_by_role("dialog")).to_have_count(0)
         wait_until(lambda left=left: sessions() == left, 60, "the sessions")
     other.close()
+
+
+def test_a_second_factor_is_set_up_and_asked_for_at_the_next_login(page, window, user):
+    window.goto("/account")
+    card = page.locator("section").filter(has=page.get_by_role("heading", name="Second factor"))
+    card.get_by_role("button", name="Set up").press("Enter")
+    code = card.get_by_label("Code", exact=True)
+    code.fill("000000")
+    card.get_by_role("button", name="Turn on").press("Enter")
+    expect(card.locator(".field-error")).to_contain_text("The code is wrong")
+    assert window.violations() == [] and window.cut_off() == []
+    secret = base64.b32decode(card.locator("p.mono").inner_text().replace(" ", ""))
+    code.fill(totp(secret, int(time.time()) // 30))
+    code.press("Enter")
+    codes = card.locator("pre").inner_text().split()
+    assert len(codes) == 10 and window.violations() == []
+    card.get_by_role("button", name="I have kept them").press("Enter")
+    expect(card).to_contain_text("10 recovery codes are left.")
+    page.get_by_role("button", name="Log out").click()
+    window.goto("/login")
+    page.get_by_label("E-mail address", exact=True).fill(user.email)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password", exact=True).press("Enter")
+    expect(page.get_by_label("Code", exact=True)).to_be_focused()
+    assert window.violations() == []
+    page.keyboard.type(codes[0])
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
 
 
 def test_logging_out_ends_the_session(page, window, user):

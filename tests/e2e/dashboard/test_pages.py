@@ -268,7 +268,7 @@ def test_what_users_and_visitors_write_is_never_executed(page, window, user, vis
 
 
 PAGES = ["/", "/links", "/links?edit=new", "/links?state=deleted", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/members", "/workspace", "/workspaces", "/audit", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
-GUEST_PAGES = ["/start", "/login", "/register", "/reset", "/shared#none", "/invitation#none"]
+GUEST_PAGES = ["/start", "/login", "/register", "/reset", "/confirm", "/shared#none", "/invitation#none"]
 
 
 @pytest.fixture(scope="module")

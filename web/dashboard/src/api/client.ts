@@ -68,11 +68,13 @@ export const api = { GET: caller("GET"), POST: caller("POST"), PATCH: caller("PA
 
 let onUnauthorized: () => void = () => {};
 let onUnknownZone: () => void = () => {};
+let onFactorRequired: () => void = () => {};
 
-/** Called when a request is rejected because the session has ended, or because the server does not know the time zone. */
-export function setRejectionHandlers(unauthorized: () => void, unknownZone: () => void): void {
+/** Called when a request is rejected because the session has ended, the server does not know the time zone, or a second factor is missing. */
+export function setRejectionHandlers(unauthorized: () => void, unknownZone: () => void, factorRequired: () => void): void {
   onUnauthorized = unauthorized;
   onUnknownZone = unknownZone;
+  onFactorRequired = factorRequired;
 }
 
 interface Outcome<T> {
@@ -100,6 +102,7 @@ export async function unwrap<T>(call: Promise<Outcome<T>>, rejected = onUnauthor
   const error = toApiError(outcome.response, outcome.error);
   if (error.status === 401 && error.kind === "") rejected();
   if (error.fields.tz) onUnknownZone();
+  if (error.kind === "second-factor-required") onFactorRequired();
   throw error;
 }
 

@@ -22,6 +22,7 @@ export const ROUTES: readonly Route[] = [
   { pattern: /^\/login$/, title: "login", access: "anyone", load: () => import("../pages/login") },
   { pattern: /^\/register$/, title: "register", access: "anyone", load: () => import("../pages/login") },
   { pattern: /^\/reset$/, title: "reset", access: "anyone", load: () => import("../pages/reset") },
+  { pattern: /^\/confirm$/, title: "confirm", access: "anyone", load: () => import("../pages/confirm") },
   { pattern: /^\/shared$/, title: "shared", access: "anyone", isBare: true, load: () => import("../pages/shared") },
   { pattern: /^\/invitation$/, title: "invitation", access: "anyone", isBare: true, load: () => import("../pages/invitation") },
   { pattern: /^\/$/, title: "overview", access: "viewer", load: () => import("../pages/overview") },

@@ -3,7 +3,7 @@ import { readLocal, writeLocal } from "../lib/local";
 import { isAtLeast, type Role } from "../lib/roles";
 import { createStore, useStore } from "../lib/store";
 import { currentWorkspaceId, setCurrentWorkspaceId, startIn } from "../lib/workspace";
-import { currentPlace } from "./router";
+import { currentPlace, href, navigate } from "./router";
 import { adoptSettings, leaveZone } from "./settings";
 
 /** undefined: not known yet; null: nobody is logged in. The session itself is a cookie that no script can read. */
@@ -74,7 +74,7 @@ async function enterWorkspace(person: User): Promise<void> {
 
 /** Finds out who is logged in. If that fails, it goes on trying until it is known. */
 export async function startSession(): Promise<void> {
-  setRejectionHandlers(() => setUser(null), leaveZone);
+  setRejectionHandlers(() => setUser(null), leaveZone, () => navigate(href("/account")));
   try {
     const answer = await unwrap(api.GET("/api/auth/session"));
     if (answer.user) await enterWorkspace(answer.user);
@@ -85,8 +85,9 @@ export async function startSession(): Promise<void> {
   }
 }
 
-export async function login(email: string, password: string): Promise<void> {
-  await unwrap(api.POST("/api/auth/session", { body: { email, password } }));
+/** code: of the second factor; empty: none, which fails with "second-factor" if it is needed. */
+export async function login(email: string, password: string, code = ""): Promise<void> {
+  await unwrap(api.POST("/api/auth/session", { body: { email, password, ...(code && { code }) } }));
   const answer = await unwrap(api.GET("/api/auth/session"));
   // The browser keeps no cookies here, or keeps this one over https only.
   if (!answer.user) throw new ApiError(401, { type: "/problems/no-cookie", title: "", status: 401, detail: "", instance: "" }, "", 0);

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { ApiError } from "../api/client";
 import { t } from "../i18n";
 
 interface FieldProps {
@@ -77,6 +78,11 @@ export function TextField({ label, hint, error, value, onInput, ...rest }: Input
       {(control) => <input max={LATEST[rest.type ?? ""]} {...(rest as object)} {...control} class="input" value={value} onInput={(event) => onInput(event.currentTarget.value)} />}
     </Field>
   );
+}
+
+/** A code of the second factor. */
+export function CodeField({ value, hint = t("code.hint"), error, onInput }: { value: string; hint?: string; error?: ApiError; onInput: (value: string) => void }) {
+  return <TextField label={t("code")} hint={hint} autocomplete="one-time-code" autocapitalize="off" spellcheck={false} maxLength={40} required value={value} error={error?.kind === "wrong-code" ? t("problem.wrong-code") : error?.fields.code} onInput={onInput} />;
 }
 
 type SelectProps = {

@@ -2,13 +2,15 @@ import { useState } from "preact/hooks";
 import { api, type ApiError, type Schemas, unwrap } from "../api/client";
 import { href, navigate } from "../app/router";
 import { useQuery } from "../api/use_query";
-import { currentUser, setUser } from "../app/session";
+import { useInstance } from "../app/instance";
+import { currentUser, setUser, useUser } from "../app/session";
 import { browserZone, currentName, keepSetting, showZone, useZoneSetting } from "../app/settings";
 import { Preferences } from "../app/shell";
 import { notify } from "../app/toasts";
 import { Confirm } from "../components/dialog";
 import { ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField, SubmitButton, TextField } from "../components/field";
+import { SecondFactor } from "../components/second_factor";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { browserName, formatRelative, formatTime } from "../lib/format";
@@ -27,10 +29,42 @@ function Profile() {
     <form class="card form" onSubmit={submit}>
       <h2>{t("profile")}</h2>
       {error && <ErrorBox error={error} />}
-      <p class="muted">{currentUser()?.email}</p>
       <TextField label={t("name")} autocomplete="name" maxLength={100} value={name} error={error?.fields.name} onInput={setName} />
       <div class="button-row">
         <SubmitButton isBusy={isBusy}>{t("save")}</SubmitButton>
+      </div>
+    </form>
+  );
+}
+
+/** With mail, the address is another one once its owner confirms it; the own address again is a new mail. */
+function Address() {
+  const user = useUser();
+  const [email, setEmail] = useState(user?.email ?? "");
+  const [password, setPassword] = useState("");
+  const [sentTo, setSentTo] = useState("");
+  const hasMail = useInstance()?.mail ?? false;
+  const { error, isBusy, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      const answer = await unwrap(api.POST("/api/auth/email", { body: { email, password } }));
+      setPassword("");
+      setUser(answer.user);
+      if (hasMail) setSentTo(email);
+      else notify(t("saved"));
+    });
+  };
+  return (
+    <form class="card form" onSubmit={submit}>
+      <h2>{t("email")}</h2>
+      {error && <ErrorBox error={error} />}
+      {hasMail && <p class="hint">{t(user?.email_confirmed_at ? "address.confirmed" : "address.unconfirmed", { email: user?.email ?? "" })}</p>}
+      <TextField label={t("email")} type="email" autocomplete="email" required value={email} error={error?.fields.email} onInput={setEmail} />
+      <TextField label={t("password.current")} type="password" autocomplete="current-password" required value={password} error={wrongPassword(error) ?? error?.fields.password} onInput={setPassword} />
+      <p role="status">{sentTo && t("address.sent", { email: sentTo })}</p>
+      <div class="button-row">
+        <SubmitButton isBusy={isBusy}>{t(hasMail && email === user?.email ? "address.confirm" : "address.change")}</SubmitButton>
       </div>
     </form>
   );
@@ -159,6 +193,8 @@ export default function AccountPage() {
       <div class="stack">
         <Profile />
         <Display />
+        <Address />
+        <SecondFactor />
         <Sessions />
         <Password />
         <Deletion />

@@ -1,10 +1,11 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { asApiError } from "../api/client";
 import { useInstance } from "../app/instance";
 import { href, navigate, usePlace } from "../app/router";
 import { login, register, useUser } from "../app/session";
 import { notify } from "../app/toasts";
 import { ErrorBox } from "../components/feedback";
-import { SubmitButton, TextField } from "../components/field";
+import { CodeField, SubmitButton, TextField } from "../components/field";
 import { useAction } from "../components/use_action";
 import { claimTemporaryLinks } from "../lib/temporary_links";
 import { t, tn } from "../i18n";
@@ -22,6 +23,9 @@ export default function LoginPage() {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [name, setName] = useState("");
+  const [code, setCode] = useState("");
+  const [asksCode, setAsksCode] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
   const { error, isBusy, run } = useAction();
   const next = params.get("next");
 
@@ -29,10 +33,17 @@ export default function LoginPage() {
     if (user && !isBusy) navigate(safeNext(next), { replace: true });
   }, [user, isBusy]);
 
+  useEffect(() => {
+    if (asksCode) form.current?.querySelector<HTMLElement>("[autocomplete=one-time-code]")?.focus();
+  }, [asksCode]);
+
   const submit = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      await (isNew ? register(email, password, name) : login(email, password));
+      await (isNew ? register(email, password, name) : login(email, password, code)).catch((cause) => {
+        if (asApiError(cause).kind === "second-factor") setAsksCode(true);
+        throw cause;
+      });
       const claimed = await claimTemporaryLinks();
       if (claimed > 0) notify(tn("claimed", claimed));
     });
@@ -51,9 +62,9 @@ export default function LoginPage() {
     );
   const domains = isNew ? instance?.registration_domains.join(", ") : "";
   return (
-    <form class="card auth" onSubmit={submit}>
+    <form class="card auth" ref={form} onSubmit={submit}>
       <h1>{isNew ? t("register.title") : t("login.title")}</h1>
-      {error && <ErrorBox error={error} />}
+      {error && error.kind !== "second-factor" && <ErrorBox error={error} />}
       {isNew && <TextField label={t("name")} hint={t("optional")} autocomplete="name" value={name} onInput={setName} error={error?.fields.name} maxLength={100} />}
       <TextField label={t("email")} hint={domains && t("register.domains", { domains })} type="email" autocomplete="username" required value={email} onInput={setEmail} error={error?.fields.email} />
       <TextField
@@ -67,6 +78,7 @@ export default function LoginPage() {
         onInput={setPassword}
         error={error?.fields.password}
       />
+      {asksCode && !isNew && <CodeField value={code} error={error} onInput={setCode} />}
       <SubmitButton isBusy={isBusy}>{isNew ? t("register") : t("login")}</SubmitButton>
       {(isNew || registration === "open") && (
         <p class="hint">
@@ -76,7 +88,7 @@ export default function LoginPage() {
       )}
       {!isNew && (
         <p class="hint">
-          {t("login.forgotten")} <a href={href("/reset")}>{t("reset.title")}</a>
+          {t(instance?.mail ? "login.forgotten.mail" : "login.forgotten")} <a href={href("/reset")}>{t("reset.title")}</a>
         </p>
       )}
     </form>

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { api, unwrap } from "../api/client";
+import { useInstance } from "../app/instance";
 import { href, navigate } from "../app/router";
 import { notify } from "../app/toasts";
 import { ErrorBox } from "../components/feedback";
@@ -7,11 +8,38 @@ import { SubmitButton, TextField } from "../components/field";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 
+function Request({ onToken }: { onToken: () => void }) {
+  const [email, setEmail] = useState("");
+  const [isSent, setSent] = useState(false);
+  const { error, isBusy, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      await unwrap(api.POST("/api/auth/password-reset/request", { body: { email } }));
+      setSent(true);
+    });
+  };
+  return (
+    <form class="card auth" onSubmit={submit}>
+      <h1>{t("reset.title")}</h1>
+      {error && <ErrorBox error={error} />}
+      <TextField label={t("email")} type="email" autocomplete="username" required value={email} onInput={setEmail} error={error?.fields.email} />
+      <SubmitButton isBusy={isBusy}>{t("reset.mail")}</SubmitButton>
+      <p role="status">{isSent && t("reset.sent")}</p>
+      <button type="button" class="button button-quiet" onClick={onToken}>
+        {t("reset.have")}
+      </button>
+    </form>
+  );
+}
+
 export default function ResetPage() {
   const [given] = useState(location.hash.slice(1));
   const [token, setToken] = useState(given);
+  const [hasToken, setHasToken] = useState(given !== "");
   const [password, setPassword] = useState("");
   const { error, isBusy, run } = useAction();
+  const hasMail = useInstance()?.mail ?? false;
 
   const submit = (event: Event) => {
     event.preventDefault();
@@ -22,6 +50,7 @@ export default function ResetPage() {
     });
   };
 
+  if (hasMail && !hasToken) return <Request onToken={() => setHasToken(true)} />;
   return (
     <form class="card auth" onSubmit={submit}>
       <h1>{t("reset.title")}</h1>

@@ -79,6 +79,7 @@ export default function UsersPage() {
   const [quotaOf, setQuotaOf] = useState<Account>();
   const [asked, setAsked] = useState<{ user: Account; kind: "admin.make" | "block"; body: Schemas["UserChange"] }>();
   const [reset, setReset] = useState<Reset>();
+  const [factorOf, setFactorOf] = useState<Account>();
   const action = useAction();
 
   const change = (user: Account, body: Schemas["UserChange"]) =>
@@ -87,12 +88,19 @@ export default function UsersPage() {
       notify(t("saved"));
       reload();
     });
+  const removeFactor = (user: Account) =>
+    void action.run(async () => {
+      await unwrap(api.DELETE("/api/admin/users/{id}/second-factor", { params: { path: { id: user.id } } }));
+      notify(t("factor.removed"));
+      reload();
+    });
   const makeReset = (user: Account) =>
     void action.run(async () => setReset(await unwrap(api.POST("/api/admin/users/{id}/password-reset", { params: { path: { id: user.id } } }))));
   const itemsOf = (user: Account): MenuItem[] => [
     user.role === "admin" ? { text: t("admin.remove"), icon: "user", run: () => change(user, { role: "user" }) } : { text: t("admin.make"), icon: "shield", run: () => setAsked({ user, kind: "admin.make", body: { role: "admin" } }) },
     { text: t("quota.set"), icon: "filter", run: () => setQuotaOf(user) },
     { text: t("reset.make"), icon: "key", run: () => makeReset(user) },
+    ...(user.second_factor ? [{ text: t("factor.remove"), icon: "shield", isDanger: true, run: () => setFactorOf(user) } as const] : []),
     user.blocked ? { text: t("unblock"), icon: "play", run: () => change(user, { blocked: false }) } : { text: t("block"), icon: "pause", isDanger: true, run: () => setAsked({ user, kind: "block", body: { blocked: true } }) },
   ];
   const shownError = error ?? action.error;
@@ -137,6 +145,9 @@ export default function UsersPage() {
         <Confirm title={t(`${asked.kind}.title`, { name: nameOf(asked.user) })} text={t(`${asked.kind}.text`)} action={t(asked.kind)} onConfirm={() => change(asked.user, asked.body)} onClose={() => setAsked(undefined)} />
       )}
       {reset && <SecretDialog title={t("reset.made")} text={t("reset.made.text", { time: formatTime(reset.expires_at) })} secret={resetUrl(reset)} label={t("shares.copy")} onClose={() => setReset(undefined)} />}
+      {factorOf && (
+        <Confirm title={t("factor.remove.title", { name: nameOf(factorOf) })} text={t("factor.remove.text")} action={t("factor.remove")} onConfirm={() => removeFactor(factorOf)} onClose={() => setFactorOf(undefined)} />
+      )}
     </>
   );
 }

@@ -1,0 +1,151 @@
+import { useMemo, useState } from "preact/hooks";
+import { api, type ApiError, type Schemas, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { href } from "../app/router";
+import { currentUser, setUser } from "../app/session";
+import { notify } from "../app/toasts";
+import { t, tn } from "../i18n";
+import { saveFile } from "../lib/download";
+import { formatDate } from "../lib/format";
+import { drawQr } from "../lib/qr";
+import { CopyButton } from "./copy_button";
+import { ErrorBox, Skeleton } from "./feedback";
+import { CodeField, SubmitButton, TextField } from "./field";
+import { QrImage } from "./qr_dialog";
+import { useAction } from "./use_action";
+
+const passwordError = (error: ApiError | undefined) => (error?.kind === "wrong-password" ? t("password.current.wrong") : error?.fields.password);
+
+function RecoveryCodes({ codes, onDone }: { codes: string[]; onDone: () => void }) {
+  const text = codes.join("\n");
+  return (
+    <>
+      <p>{t("recovery.text")}</p>
+      <pre class="secret mono" translate={false}>{text}</pre>
+      <div class="button-row">
+        <CopyButton withText text={text} label={t("recovery.copy")} />
+        <button type="button" class="button" onClick={() => saveFile(new Blob([`${text}\n`], { type: "text/plain" }), "waymark-recovery-codes.txt")}>
+          {t("recovery.save")}
+        </button>
+        <button type="button" class="button button-primary" onClick={onDone}>
+          {t("recovery.done")}
+        </button>
+      </div>
+    </>
+  );
+}
+
+function FirstCode({ offer, onCodes }: { offer: Schemas["SecondFactorSecret"]; onCodes: (codes: string[]) => void }) {
+  const [code, setCode] = useState("");
+  const { error, isBusy, run } = useAction();
+  const drawing = useMemo(() => drawQr(offer.otpauth_url), [offer.otpauth_url]);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => onCodes((await unwrap(api.POST("/api/auth/second-factor/confirm", { body: { code } }))).recovery_codes));
+  };
+  return (
+    <form class="form" onSubmit={submit}>
+      {error && <ErrorBox error={error} />}
+      <p>{t("factor.scan")}</p>
+      <div class="qr-preview">
+        <QrImage drawing={drawing} colour="#000000" label={t("factor.qr")} />
+        <p class="mono" translate={false}>
+          {offer.secret.replace(/(.{4})(?=.)/g, "$1 ")} <CopyButton text={offer.secret} label={t("factor.copy")} />
+        </p>
+      </div>
+      <CodeField value={code} hint={t("factor.hint")} error={error} onInput={setCode} />
+      <div class="button-row">
+        <SubmitButton isBusy={isBusy}>{t("factor.confirm")}</SubmitButton>
+      </div>
+    </form>
+  );
+}
+
+/** Who has just logged in is not asked for the password again. */
+function SetUp({ onOffer }: { onOffer: (offer: Schemas["SecondFactorSecret"]) => void }) {
+  const [password, setPassword] = useState("");
+  const [asksPassword, setAsksPassword] = useState(false);
+  const { error, isBusy, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(() =>
+      unwrap(api.POST("/api/auth/second-factor", { body: password ? { password } : {} })).then(onOffer, (cause: ApiError) => {
+        setAsksPassword(true);
+        throw cause;
+      }),
+    );
+  };
+  return (
+    <form class="form" onSubmit={submit}>
+      <p>{t("factor.text")}</p>
+      {error && <ErrorBox error={error} />}
+      {asksPassword && <TextField label={t("password.current")} type="password" autocomplete="current-password" value={password} error={passwordError(error)} onInput={setPassword} />}
+      <div class="button-row">
+        <SubmitButton isBusy={isBusy}>{t("factor.set")}</SubmitButton>
+      </div>
+    </form>
+  );
+}
+
+function Manage({ factor, onCodes, onRemoved }: { factor: Schemas["SecondFactor"]; onCodes: (codes: string[]) => void; onRemoved: () => void }) {
+  const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const { error, isBusy, run } = useAction();
+  const body = { password, code };
+  const renew = (event: Event) => {
+    event.preventDefault();
+    void run(async () => onCodes((await unwrap(api.POST("/api/auth/second-factor/recovery-codes", { body }))).recovery_codes));
+  };
+  const remove = () =>
+    void run(async () => {
+      await unwrap(api.DELETE("/api/auth/second-factor", { body }));
+      notify(t("factor.removed"));
+      onRemoved();
+    });
+  return (
+    <form class="form" onSubmit={renew}>
+      <p>
+        {t("factor.since", { time: formatDate(factor.since ?? "") })} {tn("recovery.left", factor.recovery_codes_left)}
+      </p>
+      {error && <ErrorBox error={error} />}
+      <TextField label={t("password.current")} type="password" autocomplete="current-password" required value={password} error={passwordError(error)} onInput={setPassword} />
+      <CodeField value={code} error={error} onInput={setCode} />
+      <div class="button-row">
+        <SubmitButton isBusy={isBusy}>{t("recovery.renew")}</SubmitButton>
+        <button type="button" class="button button-danger" disabled={isBusy} onClick={remove}>
+          {t("factor.remove")}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+export function SecondFactor() {
+  const { data, error, reload } = useQuery("second-factor", (signal) => unwrap(api.GET("/api/auth/second-factor", { signal })));
+  const [offer, setOffer] = useState<Schemas["SecondFactorSecret"]>();
+  const [codes, setCodes] = useState<string[]>();
+  const change = (second_factor: boolean) => {
+    const user = currentUser();
+    if (user) setUser({ ...user, second_factor });
+    setOffer(undefined);
+    setCodes(undefined);
+    reload();
+  };
+  return (
+    <section class="card form">
+      <h2>{t("factor")}</h2>
+      {error && <ErrorBox error={error} retry={reload} />}
+      {!data && !error && <Skeleton lines={2} height={40} />}
+      {data?.required && !data.since && !codes && <p><strong>{t("factor.required")}</strong></p>}
+      {codes ? (
+        <RecoveryCodes codes={codes} onDone={() => (data?.required ? location.assign(href("/")) : change(true))} />
+      ) : offer ? (
+        <FirstCode offer={offer} onCodes={setCodes} />
+      ) : data?.since ? (
+        <Manage factor={data} onCodes={setCodes} onRemoved={() => change(false)} />
+      ) : (
+        data && <SetUp onOffer={setOffer} />
+      )}
+    </section>
+  );
+}
