@@ -8,7 +8,7 @@ import pytest
 from clients import Api, unique_email
 
 from dashboard.browser import PASSWORD, expect
-from dashboard.test_pages import COLOR_RULES, PHONE, WIDE, picture
+from dashboard.test_pages import COLOR_RULES, PHONE, WIDE, make_admin, picture
 
 ROLES = ("admin", "editor", "viewer")
 # Routes of a person, of the instance, or of nobody.
@@ -87,7 +87,7 @@ def switch(page, name):
     page.get_by_role("menuitem", name=name, exact=True).click()
 
 
-def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(window, browser):
+def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(window, browser, anonymous):
     page = window.page
     owner, colleague = unique_email(), unique_email()
     window.register(owner)
@@ -120,8 +120,10 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     shown.get_by_role("button", name="Done").click()
     expect(page.get_by_role("listitem").filter(has_text=colleague)).to_contain_text("Editor")
 
-    # The colleague knows nothing but the address.
+    # The colleague knows nothing but the address, and nobody else may register.
     other = browser.open()
+    instance = anonymous.call("GET", "/api/instance").json
+    other.page.route("**/api/instance", lambda route: route.fulfill(json={**instance, "registration": "invite"}))
     other.page.goto(address)
     expect(other.page.get_by_role("heading", level=1)).to_have_text("Join Acme & Söhne")
     expect(other.page.get_by_text("Your role here: Editor")).to_be_visible()
@@ -151,6 +153,30 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     expect(page.get_by_text("Invitations that nobody has accepted yet")).to_have_count(0)
     page.get_by_role("link", name="Links", exact=True).click()
     expect(row(page, "by-kim")).to_contain_text("Kim Koch")
+
+
+def test_an_administrator_of_the_instance_invites_somebody_who_then_has_an_account(env, enter, browser, user):
+    make_admin(env, user.email)
+    window, email = enter(user), unique_email()
+    window.goto("/admin/users")
+    window.press("Invite")
+    window.page.keyboard.type(email)
+    window.page.keyboard.press("Enter")
+    address = window.page.get_by_role("dialog", name="Invitation made").locator(".secret").inner_text()
+    window.press("Done")
+    expect(window.page.get_by_role("listitem").filter(has_text=email)).to_be_visible()
+    assert window.violations() == []
+    guest = browser.open()
+    guest.page.goto(address)
+    expect(guest.page.get_by_role("heading", level=1)).to_have_text("You are invited")
+    guest.page.get_by_label("E-mail address").fill(email)
+    guest.page.get_by_label("Password").fill(PASSWORD)
+    guest.page.get_by_role("button", name="Create account and accept").click()
+    expect(guest.page.get_by_role("button", name="Workspace: Personal")).to_be_visible()
+    guest.close()
+    window.page.reload()
+    window.settle()
+    expect(window.page.get_by_role("listitem").filter(has_text=email)).to_have_count(0)
 
 
 def test_an_invitation_is_revoked_and_its_address_is_worth_nothing(team, enter, browser):
@@ -201,6 +227,7 @@ def test_an_editor_makes_links_and_moves_them_to_a_workspace_of_their_own_and_ba
     window.goto("/")
     switch(page, "Acme")
     expect(page).to_have_url(re.compile(rf"/app/w/{team.id}/$"))
+    window.settle()
     page.keyboard.press("c")
     page.get_by_label("Destination", exact=True).fill("https://example.com/by-editor")
     page.keyboard.press("Enter")

@@ -95,8 +95,9 @@ export async function login(email: string, password: string, code = ""): Promise
   setUser(answer.user);
 }
 
-export async function register(email: string, password: string, name: string): Promise<void> {
-  await unwrap(api.POST("/api/auth/register", { body: { email, password, name } }));
+/** invitation: its token, which makes somebody who was invited a member at once. */
+export async function register(email: string, password: string, name: string, invitation?: string): Promise<void> {
+  await unwrap(api.POST("/api/auth/register", { body: { email, password, name, invitation } }));
   await login(email, password);
 }
 

@@ -49,9 +49,8 @@ function Heading({ invitation }: { invitation: Invitation }) {
 /** Whether it may be the address that the server shows in part. */
 const isFor = ({ email_hint: hint }: Invitation, email: string) => email.toLowerCase().replace(/^(.).*?@/, "$1…@") === hint.toLowerCase();
 
-/** Makes the person who is logged in a member, and opens the workspace. */
-async function accept(token: string): Promise<void> {
-  const { workspace } = await unwrap(api.POST("/api/invitations/accept", { body: { token } }));
+/** Opens the workspace of the invitation, which has been accepted. */
+function openWorkspace({ workspace }: Invitation): void {
   forgetToken();
   location.assign(inWorkspace(workspace?.id ?? 0));
 }
@@ -61,7 +60,7 @@ function Accept({ invitation, token, email }: { invitation: Invitation; token: s
   const { error, isBusy, run } = useAction();
   const submit = (event: Event) => {
     event.preventDefault();
-    void run(() => accept(token));
+    void run(async () => openWorkspace(await unwrap(api.POST("/api/invitations/accept", { body: { token } }))));
   };
   if (!invitation.workspace) return <a href={href("/")}>{t("invitation.have")}</a>;
   if (!isFor(invitation, email) || error?.kind === "invitation-for-another") {
@@ -94,14 +93,14 @@ function Enter({ invitation, token, onEnter }: { invitation: Invitation; token: 
   const { error, isBusy, run } = useAction();
   const [isWrong, setWrong] = useState(false);
   const instance = useInstance();
-  const hasForm = instance?.registration === "open" && instance.password_login;
+  const hasForm = instance?.registration !== "closed" && instance?.password_login;
   const submit = async (event: Event) => {
     event.preventDefault();
     if (!isFor(invitation, email)) return setWrong(true);
     onEnter(true);
     const isIn = await run(async () => {
-      await register(email, password, name);
-      await accept(token);
+      await register(email, password, name, token);
+      openWorkspace(invitation);
     });
     if (!isIn) onEnter(false);
   };

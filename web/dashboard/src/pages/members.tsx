@@ -1,72 +1,20 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrap } from "../api/client";
+import { api, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { useInstance } from "../app/instance";
 import { href } from "../app/router";
 import { can, changeWorkspace, currentUser, currentWorkspace } from "../app/session";
 import { notify } from "../app/toasts";
 import { Confirm, Dialog } from "../components/dialog";
 import { ErrorBox, Skeleton } from "../components/feedback";
-import { SubmitButton, TextField } from "../components/field";
+import { SubmitButton } from "../components/field";
 import { Icon } from "../components/icons";
+import { Invitations, RoleField } from "../components/invitations";
 import { Menu, type MenuItem } from "../components/menu";
-import { SecretDialog } from "../components/secret_dialog";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
-import { formatDate, formatTime } from "../lib/format";
+import { formatDate } from "../lib/format";
 import { loadMembers, type Member, memberName } from "../lib/members";
-import { ROLES, type Role } from "../lib/roles";
-
-type Invitation = Schemas["Invitation"];
-
-/** Only an owner makes owners. */
-function RoleField({ role, onChange }: { role: Role; onChange: (role: Role) => void }) {
-  return (
-    <fieldset class="fieldset">
-      <legend>{t("role")}</legend>
-      {ROLES.filter((each) => each !== "owner" || can("owner")).map((each) => (
-        <label class="check" key={each}>
-          <input type="radio" name="role" checked={each === role} onChange={() => onChange(each)} />
-          {t(`role.${each}`)}
-          <span class="hint">{t(`role.${each}.text`)}</span>
-        </label>
-      ))}
-    </fieldset>
-  );
-}
-
-function InviteDialog({ onClose, onMade }: { onClose: () => void; onMade: () => void }) {
-  const [email, setEmail] = useState("");
-  const [role, setRole] = useState<Role>("editor");
-  const hasMail = useInstance()?.mail;
-  const [made, setMade] = useState<{ invitation: Invitation; url: string }>();
-  // While it is made, the dialog stays: nothing else shows the address.
-  const { error, isBusy, run } = useAction();
-
-  const submit = (event: Event) => {
-    event.preventDefault();
-    void run(async () => {
-      setMade(await unwrap(api.POST("/api/invitations", { body: { email, role } })));
-      onMade();
-    });
-  };
-  if (made) {
-    const text = t(hasMail ? "invitation.made.mail" : "invitation.made.text", { email: made.invitation.email, time: formatTime(made.invitation.expires_at) });
-    return <SecretDialog title={t("invitation.made")} text={text} secret={new URL(made.url, location.origin).href} label={t("invitation.copy")} onClose={onClose} />;
-  }
-  return (
-    <Dialog title={t("invite.title", { name: currentWorkspace()?.name ?? "" })} onClose={() => isBusy || onClose()}>
-      <form class="form" onSubmit={submit}>
-        {error && <ErrorBox error={error} />}
-        <TextField label={t("email")} hint={t("invite.hint")} type="email" required autofocus autocomplete="off" maxLength={254} value={email} error={error?.fields.email} onInput={setEmail} />
-        <RoleField role={role} onChange={setRole} />
-        <footer class="dialog-foot">
-          <SubmitButton isBusy={isBusy}>{t("invite.action")}</SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
-  );
-}
+import type { Role } from "../lib/roles";
 
 function RoleDialog({ member, onClose, onSaved }: { member: Member; onClose: () => void; onSaved: (role: Role) => void }) {
   const [role, setRole] = useState(member.role);
@@ -135,38 +83,11 @@ function MemberTable({ members, itemsOf }: { members: Member[]; itemsOf: (member
   );
 }
 
-/** Those that nobody has accepted yet. */
-function Invitations({ invitations, onRevoke }: { invitations: Invitation[]; onRevoke: (invitation: Invitation) => void }) {
-  return (
-    <section class="card" aria-label={t("invitations")}>
-      <h2 class="card-head">{t("invitations")}</h2>
-      <ul class="rows">
-        {invitations.map((invitation) => (
-          <li class="row" key={invitation.id}>
-            <span class="row-main">
-              <span>{invitation.email}</span>
-              <span class="muted">
-                {invitation.role && `${t(`role.${invitation.role}`)} · `}
-                {t("invitation.until", { time: formatTime(invitation.expires_at) })}
-              </span>
-            </span>
-            <button type="button" class="button" aria-label={t("key.revoke.one", { name: invitation.email })} onClick={() => onRevoke(invitation)}>
-              {t("revoke")}
-            </button>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
 export default function MembersPage() {
   const { data, error, reload } = useQuery("members", loadMembers);
-  const pending = useQuery(can("admin") ? "invitations" : null, (signal) => unwrap(api.GET("/api/invitations", { signal })));
   const [isInviting, setInviting] = useState(false);
   const [changing, setChanging] = useState<Member>();
   const [removing, setRemoving] = useState<Member>();
-  const [revoking, setRevoking] = useState<Invitation>();
   const action = useAction();
   const me = currentUser()?.id;
   const members = data?.members ?? [];
@@ -180,12 +101,6 @@ export default function MembersPage() {
       changeWorkspace({ members: members.length - 1 });
       notify(t("member.removed", { name: memberName(member) }));
       reload();
-    });
-  const revoke = (invitation: Invitation) =>
-    void action.run(async () => {
-      await unwrap(api.DELETE("/api/invitations/{id}", { params: { path: { id: invitation.id } } }));
-      notify(t("key.revoked", { name: invitation.email }));
-      pending.reload();
     });
   /** The last owner has to make somebody else one before, and an administrator has no say about owners. */
   const itemsOf = (member: Member): MenuItem[] => {
@@ -203,7 +118,7 @@ export default function MembersPage() {
     notify(t("saved"));
     reload();
   };
-  const shownError = error ?? pending.error ?? action.error;
+  const shownError = error ?? action.error;
   const removal = removing && (removing.user_id === me ? "member.leave" : "member.remove");
   return (
     <>
@@ -215,13 +130,12 @@ export default function MembersPage() {
           </button>
         )}
       </header>
-      {shownError && <ErrorBox error={shownError} retry={error ? reload : pending.error && pending.reload} />}
+      {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
       {data && <MemberTable members={members} itemsOf={itemsOf} />}
       {isLastOwner && members.length > 1 && <p class="hint">{t("member.last")}</p>}
-      {pending.data && pending.data.invitations.length > 0 && <Invitations invitations={pending.data.invitations} onRevoke={setRevoking} />}
-      {data && members.length === 1 && pending.data?.invitations.length === 0 && <p class="hint">{t("members.none")}</p>}
-      {isInviting && <InviteDialog onClose={() => setInviting(false)} onMade={pending.reload} />}
+      {members.length === 1 && <p class="hint">{t("members.none")}</p>}
+      {can("admin") && <Invitations isInviting={isInviting} onClose={() => setInviting(false)} />}
       {changing && <RoleDialog member={changing} onClose={() => setChanging(undefined)} onSaved={(role) => saved(changing, role)} />}
       {removing && removal && (
         <Confirm
@@ -232,7 +146,6 @@ export default function MembersPage() {
           onClose={() => setRemoving(undefined)}
         />
       )}
-      {revoking && <Confirm title={t("key.revoke.title", { name: revoking.email })} text={t("invitation.revoke.text")} action={t("revoke")} onConfirm={() => revoke(revoking)} onClose={() => setRevoking(undefined)} />}
     </>
   );
 }
