@@ -87,6 +87,27 @@ function Display() {
   );
 }
 
+/** Mails that nobody asks for each time. */
+function Mails() {
+  const user = useUser();
+  const hasMail = useInstance()?.mail;
+  const { error, run } = useAction();
+  if (!user || !hasMail) return null;
+  const change = (body: Schemas["AccountChange"]) => void run(async () => setUser((await unwrap(api.PATCH("/api/auth/me", { body }))).user));
+  return (
+    <section class="card form">
+      <h2>{t("mails")}</h2>
+      {error && <ErrorBox error={error} />}
+      <label class="check">
+        <input type="checkbox" checked={user.mail_dead_links} onChange={(event) => change({ mail_dead_links: event.currentTarget.checked })} /> {t("mails.dead_links")}
+      </label>
+      <label class="check">
+        <input type="checkbox" checked={user.mail_monthly_report} onChange={(event) => change({ mail_monthly_report: event.currentTarget.checked })} /> {t("mails.monthly_report")}
+      </label>
+    </section>
+  );
+}
+
 /** Stands at the field of the current password. */
 const wrongPassword = (error: ApiError | undefined) => (error?.kind === "wrong-password" ? t("password.current.wrong") : undefined);
 
@@ -194,6 +215,7 @@ export default function AccountPage() {
         <Profile />
         <Display />
         <Address />
+        <Mails />
         <SecondFactor />
         <Sessions />
         <Password />
