@@ -15,56 +15,57 @@ static const struct {
 	const char *in[2];
 } built_in[] = {
 	{ "invitation.subject",
-	  { "{inviter} invites you to “{workspace}”", "{inviter} lädt Sie in „{workspace}“ ein" } },
+	  { "{inviter} invites you to “{workspace}”",
+	    "{inviter} lädt dich in „{workspace}“ ein" } },
 	{ "invitation.text",
 	  { "{inviter} invites you to work on short links together, in the workspace “{workspace}”.\n"
 	    "The invitation works once, until {expires_at}. If you do not expect it, you can ignore this mail.",
-	    "{inviter} lädt Sie ein, im Arbeitsbereich „{workspace}“ gemeinsam an Kurzlinks zu arbeiten.\n"
-	    "Die Einladung gilt einmal, bis {expires_at}. Wenn Sie sie nicht erwarten, können Sie diese E-Mail ignorieren." } },
+	    "{inviter} lädt dich ein, im Arbeitsbereich „{workspace}“ gemeinsam an Kurzlinks zu arbeiten.\n"
+	    "Die Einladung gilt einmal, bis {expires_at}. Wenn du sie nicht erwartest, kannst du diese E-Mail ignorieren." } },
 	{ "invitation.button", { "Accept the invitation", "Einladung annehmen" } },
 	{ "invitation.foot",
 	  { "You get this mail because {inviter} entered your address.",
-	    "Sie erhalten diese E-Mail, weil {inviter} Ihre Adresse angegeben hat." } },
+	    "Du erhältst diese E-Mail, weil {inviter} deine Adresse angegeben hat." } },
 
 	{ "invitation-instance.subject",
-	  { "You are invited to {sender}", "Sie sind zu {sender} eingeladen" } },
+	  { "You are invited to {sender}", "Du bist zu {sender} eingeladen" } },
 	{ "invitation-instance.text",
 	  { "{inviter} invites you to create an account.\n"
 	    "The invitation works once, until {expires_at}. If you do not expect it, you can ignore this mail.",
-	    "{inviter} lädt Sie ein, ein Konto anzulegen.\n"
-	    "Die Einladung gilt einmal, bis {expires_at}. Wenn Sie sie nicht erwarten, können Sie diese E-Mail ignorieren." } },
+	    "{inviter} lädt dich ein, ein Konto anzulegen.\n"
+	    "Die Einladung gilt einmal, bis {expires_at}. Wenn du sie nicht erwartest, kannst du diese E-Mail ignorieren." } },
 	{ "invitation-instance.button", { "Create an account", "Konto anlegen" } },
 	{ "invitation-instance.foot",
 	  { "You get this mail because {inviter} entered your address.",
-	    "Sie erhalten diese E-Mail, weil {inviter} Ihre Adresse angegeben hat." } },
+	    "Du erhältst diese E-Mail, weil {inviter} deine Adresse angegeben hat." } },
 
-	{ "confirm-address.subject", { "Confirm your address", "Bestätigen Sie Ihre Adresse" } },
+	{ "confirm-address.subject", { "Confirm your address", "Bestätige deine Adresse" } },
 	{ "confirm-address.text",
 	  { "Somebody, probably you, has entered this address for an account. Please confirm that it is yours.\n"
 	    "The link works once, until {expires_at}.\n"
 	    "If it was not you, ignore this mail: nothing happens then.",
-	    "Jemand, vermutlich Sie, hat diese Adresse für ein Konto angegeben. Bitte bestätigen Sie, dass es Ihre ist.\n"
+	    "Jemand, vermutlich du, hat diese Adresse für ein Konto angegeben. Bitte bestätige, dass es deine ist.\n"
 	    "Der Link gilt einmal, bis {expires_at}.\n"
-	    "Wenn Sie das nicht waren, ignorieren Sie diese E-Mail: Dann geschieht nichts." } },
+	    "Wenn du das nicht warst, ignoriere diese E-Mail: Dann geschieht nichts." } },
 	{ "confirm-address.button", { "Confirm the address", "Adresse bestätigen" } },
 
 	{ "address-changed.subject",
 	  { "The address of your account has changed",
-	    "Die Adresse Ihres Kontos hat sich geändert" } },
+	    "Die Adresse deines Kontos hat sich geändert" } },
 	{ "address-changed.text",
 	  { "Your account now has the address {new}. Before, it was {old}. This mail goes to both.\n"
 	    "If you did not change it, somebody else can use your account. Ask your administrator at once to block it.",
-	    "Ihr Konto hat jetzt die Adresse {new}. Vorher war es {old}. Diese E-Mail geht an beide.\n"
-	    "Wenn Sie das nicht waren, kann jemand anderes Ihr Konto benutzen. Lassen Sie es sofort von Ihrer Administration sperren." } },
+	    "Dein Konto hat jetzt die Adresse {new}. Vorher war es {old}. Diese E-Mail geht an beide.\n"
+	    "Wenn du das nicht warst, kann jemand anderes dein Konto benutzen. Lass es sofort von deiner Administration sperren." } },
 
 	{ "password-reset.subject", { "Set a new password", "Neues Passwort setzen" } },
 	{ "password-reset.text",
 	  { "Somebody, probably you, has asked for a new password for your account.\n"
 	    "The link works once, until {expires_at}.\n"
 	    "If it was not you, ignore this mail: your password stays as it is.",
-	    "Jemand, vermutlich Sie, hat ein neues Passwort für Ihr Konto angefordert.\n"
+	    "Jemand, vermutlich du, hat ein neues Passwort für dein Konto angefordert.\n"
 	    "Der Link gilt einmal, bis {expires_at}.\n"
-	    "Wenn Sie das nicht waren, ignorieren Sie diese E-Mail: Ihr Passwort bleibt, wie es ist." } },
+	    "Wenn du das nicht warst, ignoriere diese E-Mail: Dein Passwort bleibt, wie es ist." } },
 	{ "password-reset.button", { "Set a new password", "Neues Passwort setzen" } },
 
 	{ "destination-died.subject",
@@ -75,7 +76,7 @@ static const struct {
 	{ "destination-died.button", { "Look at the links", "Links ansehen" } },
 	{ "destination-died.foot",
 	  { "You get this mail at most once a day, because you made these links or answer for their workspace. You can switch it off in your account.\n{settings}",
-	    "Sie erhalten diese E-Mail höchstens einmal am Tag, weil Sie diese Links angelegt haben oder für ihren Arbeitsbereich einstehen. Sie können sie in Ihrem Konto abschalten.\n{settings}" } },
+	    "Du erhältst diese E-Mail höchstens einmal am Tag, weil du diese Links angelegt hast oder für ihren Arbeitsbereich einstehst. Du kannst sie in deinem Konto abschalten.\n{settings}" } },
 
 	{ "monthly-report.subject",
 	  { "{month}: the visits of “{workspace}”", "{month}: die Besuche von „{workspace}“" } },
@@ -86,16 +87,16 @@ static const struct {
 	{ "monthly-report.button", { "See all statistics", "Alle Statistiken ansehen" } },
 	{ "monthly-report.foot",
 	  { "You get this report because you switched it on. You can switch it off in your account.\n{settings}",
-	    "Sie erhalten diesen Bericht, weil Sie ihn eingeschaltet haben. Sie können ihn in Ihrem Konto abschalten.\n{settings}" } },
+	    "Du erhältst diesen Bericht, weil du ihn eingeschaltet hast. Du kannst ihn in deinem Konto abschalten.\n{settings}" } },
 
 	{ "test.subject", { "Mail works", "E-Mail funktioniert" } },
 	{ "test.text",
 	  { "This is the test that you asked for. Mails of {sender} reach you.",
-	    "Das ist der Test, den Sie angefordert haben. E-Mails von {sender} erreichen Sie." } },
+	    "Das ist der Test, den du angefordert hast. E-Mails von {sender} erreichen dich." } },
 
 	{ ".copy",
 	  { "If the button does not work, open this address:",
-	    "Falls der Knopf nicht funktioniert, öffnen Sie diese Adresse:" } },
+	    "Falls der Knopf nicht funktioniert, öffne diese Adresse:" } },
 	{ ".no-answer", { "no answer", "keine Antwort" } },
 	{ ".more", { "and {more} more", "und {more} weitere" } },
 };

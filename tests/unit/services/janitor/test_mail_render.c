@@ -65,7 +65,7 @@ TEST_CASE(writes_both_forms_in_the_language_of_the_reader)
 	assert_has(&forms.html,
 	           "href=\"https://x.example/app/i#t=1&amp;a=2\">Accept the invitation</a>");
 	assert_int_equal(render("invitation", "de-AT", INVITATION), OK);
-	assert_string_equal(forms.subject.data, "Ann lädt Sie in „Team“ ein");
+	assert_string_equal(forms.subject.data, "Ann lädt dich in „Team“ ein");
 	assert_has(&forms.text, "bis 5. Dezember 2026, 14:00 Uhr UTC.");
 	assert_has(&forms.html, "<html lang=\"de\">");
 	assert_int_equal(render("invitation", "fr", INVITATION), OK);
