@@ -59,7 +59,7 @@ async function loadWorkspaces(): Promise<readonly Workspace[]> {
 }
 
 /** The workspace of the address; without one, or if the person may not see it, that of the last visit, their own, or any. */
-async function enterWorkspace(person: User): Promise<void> {
+export async function enterWorkspace(person: User): Promise<void> {
   const list = await loadWorkspaces();
   const asked = currentPlace().workspace;
   const isForeign = asked && person.role === "admin" && !list.some((each) => each.id === asked);

@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { api, type ApiError, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
-import { currentUser, setUser } from "../app/session";
+import { currentUser, currentWorkspace, enterWorkspace, setUser } from "../app/session";
 import { notify } from "../app/toasts";
 import { t, tn } from "../i18n";
 import { saveFile } from "../lib/download";
@@ -127,6 +127,7 @@ export function SecondFactor() {
   const change = (second_factor: boolean) => {
     const user = currentUser();
     if (user) setUser({ ...user, second_factor });
+    if (user && !currentWorkspace()) enterWorkspace(user).catch(() => {}); // where it is required, nobody sees one without
     setOffer(undefined);
     setCodes(undefined);
     reload();
