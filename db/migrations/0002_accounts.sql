@@ -57,15 +57,38 @@ CREATE TABLE workspaces (
 CREATE INDEX workspaces_sponsor_idx ON workspaces (sponsor_id);
 CREATE INDEX workspaces_closing_idx ON workspaces (id) WHERE closing IS NOT NULL;
 
+-- By which provider of single sign-on people log in (services/links-api/identity/oidc_store.h).
+CREATE TABLE identities (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id      bigint NOT NULL REFERENCES users (id),
+    issuer       text NOT NULL CHECK (octet_length(issuer) BETWEEN 1 AND 1024),
+    subject      text NOT NULL CHECK (octet_length(subject) BETWEEN 1 AND 255),
+    provider     text NOT NULL CHECK (octet_length(provider) <= 32), -- the id in OIDC_CONFIG at the last login
+    gives_admin  boolean NOT NULL DEFAULT false, -- the groups made the person an administrator
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_used_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT identities_key UNIQUE (issuer, subject)
+);
+CREATE INDEX identities_user_idx ON identities (user_id);
+
+-- Logins that came back from their provider, so that none does twice; for twenty minutes.
+CREATE TABLE oidc_logins (
+    login_hash bytea PRIMARY KEY CHECK (octet_length(login_hash) = 32),
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX oidc_logins_expires_idx ON oidc_logins (expires_at);
+
 CREATE TABLE members (
     workspace_id bigint NOT NULL REFERENCES workspaces (id),
     user_id      bigint NOT NULL REFERENCES users (id),
     -- What each role may do is one table in services/links-api/identity/authentication.c.
     role         text NOT NULL CHECK (role IN ('viewer', 'editor', 'admin', 'owner')),
+    identity_id  bigint REFERENCES identities (id) ON DELETE CASCADE, -- whose groups gave it; NULL = by hand
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (workspace_id, user_id)
 );
 CREATE INDEX members_user_idx ON members (user_id);
+CREATE INDEX members_identity_idx ON members (identity_id) WHERE identity_id IS NOT NULL;
 
 -- Who may join a workspace, once, with the token of which only the SHA-256 is stored.
 CREATE TABLE invitations (
@@ -178,7 +201,7 @@ CREATE INDEX audit_log_subject_idx ON audit_log (subject_type, subject_id, id);
 GRANT SELECT, INSERT, UPDATE ON users TO waymark_links_api;
 GRANT SELECT, INSERT, UPDATE ON workspaces TO waymark_links_api;
 GRANT USAGE ON SEQUENCE users_id_seq TO waymark_links_api;
-GRANT SELECT, INSERT, UPDATE, DELETE ON api_keys, members, sessions, password_resets, email_confirmations TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON api_keys, identities, members, oidc_logins, sessions, password_resets, email_confirmations TO waymark_links_api;
 GRANT SELECT, INSERT, DELETE ON invitations TO waymark_links_api;
 GRANT SELECT, DELETE ON sessions, password_resets, email_confirmations TO waymark_janitor;
 GRANT SELECT (id, closing) ON workspaces TO waymark_janitor;

@@ -7,6 +7,7 @@
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/health/health_probe.h"
 #include "services/links-api/identity/access_token.h"
+#include "services/links-api/identity/oidc_client.h"
 #include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/live/live_feed.h"
 #include "services/links-api/routes.h"
@@ -104,6 +105,9 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	if (err == OK)
 		err = access_token_parse_secrets(config->jwt_secret, api->secrets);
 	if (err == OK)
+		err = oidc_client_new(config->oidc_config, config->oidc_required_claim, api->clock,
+		                      log, &api->oidc);
+	if (err == OK)
 		err = make_redis_pool(api, metrics);
 	if (err != OK) {
 		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
@@ -155,6 +159,7 @@ void api_free(struct api *api)
 	live_feed_stop(api->live);
 	health_probe_stop(api->health);
 	worker_pool_free(api->password_workers);
+	oidc_client_free(api->oidc);
 	host_guard_stop(api->hosts);
 	reserved_slugs_free(api->reserved_slugs);
 	host_policy_free(api->own_hosts);

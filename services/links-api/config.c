@@ -15,6 +15,7 @@
 #include "services/links-api/health/health_probe.h"
 #include "services/links-api/http/cors.h"
 #include "services/links-api/identity/access_token.h"
+#include "services/links-api/identity/oidc_config.h"
 #include "services/links-api/identity/password.h"
 
 static const struct env_var vars[] = {
@@ -70,6 +71,13 @@ static const struct env_var vars[] = {
 	ENV_TEXT(
 		"SECOND_FACTOR", struct config, second_factor, "optional",
 		"optional, or required: who logs in with a password and has no second factor can only set one up"),
+	ENV_TEXT(
+		"OIDC_CONFIG", struct config, oidc_config, "",
+		"JSON file of the providers of single sign-on (docs/single-sign-on.md); empty = none"),
+	ENV_TEXT("OIDC_REQUIRED_CLAIM", struct config, oidc_required_claim, "",
+	         "NAME=VALUE that everybody who logs in by a provider must have; empty = none"),
+	ENV_SWITCH("PASSWORD_LOGIN", struct config, password_login, "on",
+	           "off: only administrators log in with a password"),
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64,
 	        "threads that hash and check passwords"),
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
@@ -242,6 +250,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += kafka_config_check(&config->kafka, problems);
 	wrong += access_token_check_secrets(config->jwt_secret, problems);
 	wrong += check_registration(config, problems);
+	wrong += oidc_config_check(config->oidc_config, config->oidc_required_claim, problems);
 	wrong += check_lists(config, problems);
 	wrong += check_slug_case(config, problems);
 	wrong += env_check_one_of(config->workspace_creation, "everyone, admins", false,

@@ -11,9 +11,7 @@
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/identity/authentication.h"
 #include "services/links-api/identity/share.h"
-#include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/lists/link_list_params.h"
 
@@ -46,6 +44,9 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_PATCH,  "/api/auth/me",             account_handlers_change, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_GET,    "/api/auth/oidc/{provider}", oidc_handlers_start,    PERMISSION_NONE,         BLOCKS, true },
+	{ HTTP_GET,    "/api/auth/oidc/{provider}/callback", oidc_handlers_callback, PERMISSION_NONE, BLOCKS, true },
+	{ HTTP_POST,   "/api/auth/logout",         oidc_handlers_logout,    PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, PERMISSION_ACCOUNT, BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password-reset", password_reset_use,      PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password-reset/request", password_reset_request, PERMISSION_NONE, BLOCKS, false },

@@ -46,6 +46,7 @@ class Answer:
     def __init__(self, response, body):
         self.status = response.status
         self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.cookies = response.headers.get_all("Set-Cookie") or []
         self.body = body
 
     @property

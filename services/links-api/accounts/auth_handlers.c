@@ -88,10 +88,19 @@ static void register_job(void *state)
 	}
 }
 
+static enum http_progress send_password_login_off(struct request *r)
+{
+	return response_problem(r, 403, "password-login-off",
+	                        "Only administrators log in with a password here. Log in by one of "
+	                        "the providers of GET /api/instance.");
+}
+
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
+	if (!r->api->config->password_login)
+		return send_password_login_off(r);
 	if (!registration_is_possible(r) || !authentication_has_https(r))
 		return HTTP_COMPLETE;
 	struct attempt *a = attempt_new(r, true);
@@ -176,6 +185,8 @@ static void login_job(void *state)
 		send_wrong_credentials(r);
 	else if (a->user.blocked)
 		authentication_send_error(r, REQUEST_AUTH_BLOCKED);
+	else if (!r->api->config->password_login && a->user.role != USER_ROLE_ADMIN)
+		send_password_login_off(r);
 	else if (takes_code(a))
 		let_in(a);
 }

@@ -3,6 +3,7 @@
 #include "lib/links/host_policy.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
+#include "services/links-api/identity/oidc_client.h"
 #include "services/links-api/mail/mail_queue.h"
 
 static struct json *domains_json(const char *domains)
@@ -26,8 +27,8 @@ enum http_progress instance_handlers_get(void *ctx, struct http_exchange *x)
 	json_set(instance, "registration_domains", domains_json(config->registration_domains));
 	json_set_bool(instance, "anonymous_links", config->anonymous_links);
 	json_set_bool(instance, "public_stats", config->public_stats);
-	json_set_bool(instance, "password_login", true);
-	json_set(instance, "sign_in", json_new_array());
+	json_set_bool(instance, "password_login", config->password_login);
+	json_set(instance, "sign_in", oidc_client_list(r->api->oidc));
 	json_set_bool(instance, "mail", mail_queue_is_on(r));
 	json_set_text(instance, "workspace_creation", config->workspace_creation);
 	return response_json(r, 200, instance);

@@ -25,6 +25,7 @@
 struct health_probe;
 struct access_token_secrets;
 struct live_feed;
+struct oidc_client;
 struct outbox_relay;
 struct public_base;
 struct reserved_slugs;
@@ -57,6 +58,7 @@ struct api {
 	struct metric *cross_site_requests;
 	struct metric *wrong_codes;
 	struct live_feed *live;
+	struct oidc_client *oidc;
 	struct health_probe *health;
 	/* Set when it has started; outlives all requests. */
 	const struct outbox_relay *relay;

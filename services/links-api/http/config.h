@@ -67,6 +67,12 @@ struct config {
 	char workspace_creation[16];
 	/* "optional" or "required", for logins with a password. */
 	char second_factor[16];
+	/* Syntax: see oidc_config.h. */
+	char oidc_config[1024];
+	/* NAME=VALUE; "" = none. */
+	char oidc_required_claim[256];
+	/* Else those of administrators only. */
+	bool password_login;
 	int64_t password_threads;
 	int64_t password_queue;
 	/* Of bcrypt. */

@@ -34,6 +34,18 @@ enum http_progress auth_handlers_start_session(void *ctx, struct http_exchange *
 /* → 200 {user}, null without valid credentials; 403 */
 enum http_progress auth_handlers_get_session(void *ctx, struct http_exchange *x);
 
+/*
+ * Single sign-on, for a browser → 303, 404, 503 with Retry-After. ?link=1 ties the provider to the
+ * account of the session. The first goes to the provider, which sends the browser to the second.
+ */
+enum http_progress oidc_handlers_start(void *ctx, struct http_exchange *x);
+enum http_progress oidc_handlers_callback(void *ctx, struct http_exchange *x);
+/*
+ * Ends the request's own session → 200 {redirect_to}: where the browser ends the one at the provider by
+ * which it began, or null; 404 (it has an access token)
+ */
+enum http_progress oidc_handlers_logout(void *ctx, struct http_exchange *x);
+
 /* Ends the request's own session → 204, 404 (it has an access token) */
 enum http_progress session_handle_end(void *ctx, struct http_exchange *x);
 /* → 200 {sessions} */

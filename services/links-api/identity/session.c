@@ -133,7 +133,7 @@ enum err session_is_fresh(struct pg_conn *conn, int64_t id, bool *is_fresh)
 	return err == ERR_NOT_FOUND ? OK : err;
 }
 
-static enum err insert(struct pg_conn *conn, const struct session *wanted,
+static enum err insert(struct pg_conn *conn, const struct session *wanted, const char *provider,
                        const uint8_t hash[static DIGEST_SIZE])
 {
 	struct pg_params limit = { 0 };
@@ -150,9 +150,11 @@ static enum err insert(struct pg_conn *conn, const struct session *wanted,
 	pg_params_int(&params, wanted->user_id);
 	pg_params_bytes(&params, hash, DIGEST_SIZE);
 	pg_params_text(&params, wanted->user_agent);
-	return pg_conn_query(
-		conn, "INSERT INTO sessions (user_id, secret_hash, user_agent) VALUES ($1, $2, $3)",
-		&params, NULL);
+	pg_params_text(&params, provider);
+	return pg_conn_query(conn,
+	                     "INSERT INTO sessions (user_id, secret_hash, user_agent, provider) "
+	                     "VALUES ($1, $2, $3, $4)",
+	                     &params, NULL);
 }
 
 static enum err delete_by_hash(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE])
@@ -167,6 +169,7 @@ static enum err delete_by_hash(struct pg_conn *conn, const uint8_t hash[static D
 struct start {
 	struct request *request;
 	const struct user *user;
+	const char *provider;
 	struct secret secret;
 	struct session session;
 };
@@ -184,12 +187,14 @@ static enum err start_on(void *ctx, struct pg_conn *conn)
 	enum err err = user_store_lock_for_login(conn, s->user->id, s->user->token_generation);
 	if (err == OK)
 		err = end_previous(s, conn);
-	return err == OK ? insert(conn, &s->session, s->secret.hash) : err;
+	return err == OK ? insert(conn, &s->session, s->provider, s->secret.hash) : err;
 }
 
-enum err session_start(struct request *r, const struct user *user)
+enum err session_open(struct request *r, const struct user *user, const char *provider)
 {
-	struct start s = { .request = r, .user = user, .session.user_id = user->id };
+	struct start s = {
+		.request = r, .user = user, .provider = provider, .session.user_id = user->id
+	};
 	const char *agent = http_exchange_header(r->exchange, "User-Agent");
 	if (agent)
 		utf8_copy_clean(agent, strnlen(agent, SESSION_USER_AGENT_BYTES_MAX),
@@ -199,6 +204,12 @@ enum err session_start(struct request *r, const struct user *user)
 	if (err == OK)
 		err = set_cookie(r, &s.secret);
 	explicit_bzero(&s.secret, sizeof(s.secret));
+	return err;
+}
+
+enum err session_start(struct request *r, const struct user *user)
+{
+	enum err err = session_open(r, user, NULL);
 	if (err == OK)
 		response_json(r, 201, user_store_json(user));
 	return err;
@@ -236,7 +247,7 @@ enum http_progress session_handle_list(void *ctx, struct http_exchange *x)
 	                     &params, row_json);
 }
 
-static enum http_progress end_session(struct request *r, int64_t id)
+static enum err end(struct request *r, int64_t id)
 {
 	enum err err = audit_store_delete(
 		r, id, r->user_id,
@@ -244,18 +255,43 @@ static enum http_progress end_session(struct request *r, int64_t id)
 		AUDIT_STORE_SESSION);
 	if (err == OK && id == r->session_id)
 		session_clear_cookie(r);
-	return response_deleted(r, err);
+	return err;
+}
+
+static enum err read_provider(struct request *r, char provider[static SESSION_PROVIDER_SIZE])
+{
+	struct pg_conn *conn = NULL;
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, r->session_id);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err == OK)
+		err = pg_conn_query(conn, "SELECT provider FROM sessions WHERE id = $1", &params,
+		                    &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		snprintf(provider, SESSION_PROVIDER_SIZE, "%s", pg_result_text(rows, 0, 0));
+	pg_result_free(rows);
+	pg_pool_release(r->api->pg, conn);
+	return err;
+}
+
+enum err session_end(struct request *r, char provider[static SESSION_PROVIDER_SIZE])
+{
+	enum err err = read_provider(r, provider);
+	return err == OK ? end(r, r->session_id) : err;
 }
 
 enum http_progress session_handle_delete(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	return end_session(ctx, request_path_id(ctx));
+	return response_deleted(ctx, end(ctx, request_path_id(ctx)));
 }
 
 enum http_progress session_handle_end(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	return end_session(r, r->session_id);
+	return response_deleted(r, end(r, r->session_id));
 }

@@ -26,6 +26,7 @@
 #define SESSION_SESSIONS_MAX 50 /* per user; beyond, those unused for longest end */
 #define SESSION_USER_AGENT_BYTES_MAX 200
 #define SESSION_USER_AGENT_SIZE (SESSION_USER_AGENT_BYTES_MAX + 1)
+#define SESSION_PROVIDER_SIZE 33
 
 struct request;
 struct user;
@@ -61,6 +62,18 @@ enum err session_start(struct request *r, const struct user *user) MUST_CHECK;
 
 /* is_fresh: the session began in the last SESSION_FRESH_S. */
 enum err session_is_fresh(struct pg_conn *conn, int64_t id, bool *is_fresh) MUST_CHECK;
+
+/*
+ * The same after a login by a provider of single sign-on, whose id it keeps; NULL = by password. Sets
+ * the cookie, but no response.
+ */
+enum err session_open(struct request *r, const struct user *user, const char *provider) MUST_CHECK;
+
+/*
+ * Ends the request's own session. provider: by which it began; "" = by password. ERR_NOT_FOUND: the
+ * request has none.
+ */
+enum err session_end(struct request *r, char provider[static SESSION_PROVIDER_SIZE]) MUST_CHECK;
 
 /* ERR_NOT_FOUND: the request has no such cookie. ERR_INVALID: it is malformed, or sent twice. */
 enum err session_read_cookie(const struct request *r, uint8_t hash[static DIGEST_SIZE]) MUST_CHECK;

@@ -26,7 +26,7 @@ ROUTES = [
 # What the {id} of a path identifies, and values for the other placeholders.
 RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/keys/": "key", "/api/shares/": "share", "/api/admin/users/": "user", "/api/admin/hosts/": "host",
                   "/api/members/": "member", "/api/invitations/": "invitation", "/api/admin/invitations/": "admin_invitation"}  # fmt: skip
-PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody", "{title}": "WaymarkNotReady"}
+PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody", "{title}": "WaymarkNotReady", "{provider}": "nobody"}
 
 
 def resource_kind(pattern):
@@ -215,7 +215,7 @@ def check_all(resources, actor, routes):
     cells, breaches = 0, []
     for route in routes:
         kind = resource_kind(route[1])
-        if actor.session and route[:2] == ("DELETE", "/api/auth/session"):
+        if actor.session and route[:2] in (("DELETE", "/api/auth/session"), ("POST", "/api/auth/logout")):
             continue  # would succeed and end the actor's session
         subjects = [MISSING, 0, "x"] + [s for each in resources.by_kind.get(kind, {}).values() for s in each]
         for subject in subjects if kind else [None]:

@@ -185,7 +185,7 @@ def unknown_parameters(admin, method, path, names):
 
 @pytest.mark.parametrize("method, path, operation", OPERATIONS, ids=NAMES)
 def test_each_endpoint_accepts_exactly_the_described_parameters(admin, method, path, operation):
-    if not path.startswith("/api/"):
+    if not path.startswith("/api/") or path.endswith("/callback"):  # providers add their own
         return
     known = {parameter["name"] for parameter in parameters_for(method, path) if parameter["in"] == "query"}
     for name in known:

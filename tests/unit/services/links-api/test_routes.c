@@ -135,6 +135,7 @@ static bool is_public(const struct http_route *route)
 		",POST /api/auth/register,POST /api/auth/login,"
 		"GET /api/auth/session,POST /api/auth/session,POST /api/shared/access,"
 		"POST /api/invitations/look,"
+		"GET /api/auth/oidc/{provider},GET /api/auth/oidc/{provider}/callback,"
 		"POST /api/auth/password-reset,POST /api/auth/password-reset/request,"
 		"POST /api/links/public,"
 		"GET /api/instance,GET /api/stats,GET /openapi.json,GET /docs,GET /docs/{file},"
