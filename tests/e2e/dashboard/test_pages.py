@@ -59,6 +59,12 @@ def test_a_closed_instance_offers_nothing_to_strangers(window):
     window.goto("/start")
     expect(page.get_by_role("link", name="Create account")).to_be_visible()
     expect(page.get_by_role("textbox")).to_have_count(1)
+    instance |= {"sign_in": [{"id": "company", "name": "Example Ltd"}]}
+    for code, said in (("oidc-away", "The provider does not answer"), ("oidc-exists", "Log in with its password"), ("<script>", None)):
+        window.goto(f"/login?error={code}")
+        expect(page.get_by_role("link", name="Continue with Example Ltd")).to_have_attribute("href", "/api/auth/oidc/company")
+        expect(page.get_by_role("alert").filter(has_text=said or "script")).to_have_count(1 if said else 0)
+        assert window.violations() == []
 
 
 def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, page, window, user, anonymous):

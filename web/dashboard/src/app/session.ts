@@ -101,8 +101,9 @@ export async function register(email: string, password: string, name: string, in
   await login(email, password);
 }
 
-/** Ends the session on the server first: only that makes its cookie worthless. */
+/** Ends the session on the server first: only that makes its cookie worthless. Then the one at the provider, if it began there. */
 export async function logout(): Promise<void> {
-  await unwrap(api.DELETE("/api/auth/session"));
+  const { redirect_to } = await unwrap(api.POST("/api/auth/logout"));
   setUser(null);
+  if (redirect_to) location.assign(redirect_to);
 }

@@ -11,6 +11,7 @@ import { Confirm } from "../components/dialog";
 import { ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField, SubmitButton, TextField } from "../components/field";
 import { SecondFactor } from "../components/second_factor";
+import { Ties } from "../components/sign_in";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { browserName, formatRelative, formatTime } from "../lib/format";
@@ -218,6 +219,7 @@ export default function AccountPage() {
         <Mails />
         <SecondFactor />
         <Sessions />
+        <Ties />
         <Password />
         <Deletion />
       </div>

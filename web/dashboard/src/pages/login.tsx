@@ -6,6 +6,7 @@ import { login, register, useUser } from "../app/session";
 import { notify } from "../app/toasts";
 import { ErrorBox } from "../components/feedback";
 import { CodeField, SubmitButton, TextField } from "../components/field";
+import { SignIn, SignInError } from "../components/sign_in";
 import { useAction } from "../components/use_action";
 import { claimTemporaryLinks } from "../lib/temporary_links";
 import { t, tn } from "../i18n";
@@ -65,6 +66,8 @@ export default function LoginPage() {
     <form class="card auth" ref={form} onSubmit={submit}>
       <h1>{isNew ? t("register.title") : t("login.title")}</h1>
       {error && error.kind !== "second-factor" && <ErrorBox error={error} />}
+      {!error && <SignInError />}
+      <SignIn />
       {isNew && <TextField label={t("name")} hint={t("optional")} autocomplete="name" value={name} onInput={setName} error={error?.fields.name} maxLength={100} />}
       <TextField label={t("email")} hint={domains && t("register.domains", { domains })} type="email" autocomplete="username" required value={email} onInput={setEmail} error={error?.fields.email} />
       <TextField
