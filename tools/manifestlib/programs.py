@@ -24,6 +24,7 @@ SAMPLES = {
     "jwt-secret": "0123456789abcdef0123456789abcdef",
     "kafka-password": "a password",
     "smtp-url": "smtps://name:word@mail.example.com",
+    "oidc.json": '{"providers": []}',
 }
 
 
