@@ -2,7 +2,7 @@
 
 PROGRAMS := redirector links-api analytics-consumer janitor migrate rebuild-stats waymark-topics embedded-broker
 
-.PHONY: help build demo test check unit one images e2e-images e2e-cluster e2e-spreadsheet e2e-mail lint bench chaos fuzz memcheck format clean test-build
+.PHONY: help build demo test check unit one images e2e-images e2e-cluster e2e-spreadsheet e2e-mail e2e-oidc lint bench chaos fuzz memcheck format clean test-build
 .NOTPARALLEL:
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo '  make e2e-cluster   the tests on a Kubernetes cluster of its own, built from Go modules (as root)'
 	@echo '  make e2e-mail   mail through a real server, and pictures of each mail (as root)'
 	@echo '  make e2e-spreadsheet   LibreOffice Calc reads the CSV that is exported'
+	@echo '  make e2e-oidc   people log in by two real OpenID providers'
 	@echo '  make format   rewrite the code in the project'"'"'s format'
 	@echo '  make clean    remove build/'
 
@@ -71,6 +72,10 @@ e2e-spreadsheet: test-build
 e2e-mail: test-build
 	@tools/setup mail
 	@tests/support/needs-browser tests/support/in-own-stack /usr/bin/python3 -B -m pytest -q tests/e2e/mail
+
+e2e-oidc: test-build
+	@tools/setup openid
+	@tests/all build/dev -R integration/links_api_openid_providers
 
 lint:
 	@tools/setup lint

@@ -164,7 +164,7 @@ TEST_CASE(only_public_routes_work_without_a_token)
 			assert_header(f, "WWW-Authenticate", "Bearer realm=\"waymark\"");
 		open += is_public(&routes[i]);
 	}
-	assert_int_equal(open, 19);
+	assert_int_equal(open, 21);
 }
 
 TEST_CASE(the_alias_of_links_needs_a_token_too)
