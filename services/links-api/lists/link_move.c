@@ -36,7 +36,7 @@ struct move {
 	struct link_quota quota;
 	/* An id that is no link of the workspace; 0 = none. */
 	int64_t missing_id;
-	bool has_no_target, is_over_quota;
+	bool has_no_target, lacks_second_factor, is_over_quota;
 	/* The request has been answered. */
 	bool is_rate_limited;
 };
@@ -124,7 +124,9 @@ static enum err check_target(struct move *m, struct pg_conn *conn)
 	m->has_no_target =
 		err == ERR_NOT_FOUND ||
 		(err == OK && (m->target.is_deleted || m->target.role < WORKSPACE_EDITOR));
-	return m->has_no_target ? ERR_NOT_FOUND : err;
+	m->lacks_second_factor = err == OK && !m->has_no_target && r->lacks_second_factor &&
+	                         m->target.requires_second_factor;
+	return m->has_no_target || m->lacks_second_factor ? ERR_NOT_FOUND : err;
 }
 
 /* Each id must be one of the locked links, and in this workspace. */
@@ -276,6 +278,11 @@ static enum http_progress answer_error(const struct move *m, enum err err)
 		return HTTP_COMPLETE;
 	if (m->is_over_quota)
 		return response_rate_limited(r, &m->quota.rule, m->quota.state.reset_s);
+	if (m->lacks_second_factor)
+		return response_problem(
+			r, 403, "second-factor-required",
+			"The other workspace needs a second factor for your login. Set one up: "
+			"POST /api/auth/second-factor.");
 	if (m->has_no_target)
 		return response_problem(
 			r, 404, NULL,

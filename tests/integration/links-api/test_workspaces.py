@@ -611,6 +611,9 @@ def test_links_move_only_to_where_the_person_may_write(team, people, service, da
     closed = team.editor.call("POST", "/api/workspaces", {"name": "closed"}).json["workspace"]["id"]
     assert team.editor.call("DELETE", f"/api/workspaces/{closed}", {"name": "closed"}).status == 204
     expect(move(team.editor, closed), 404)
+    secured = team.editor.call("POST", "/api/workspaces", {"name": "secured"}).json["workspace"]["id"]
+    database.run("UPDATE workspaces SET requires_second_factor = true WHERE id = %s", secured)
+    assert kind_of(move(team.editor, secured)) == (403, "second-factor-required"), "a move is no way around it"
     key, _ = team.editor.with_key("links:read", "links:write")
     mine = team.editor.create()
     assert kind_of(key.call("POST", "/api/links/move", {"ids": [mine["id"]], "workspace_id": team.id})) == (403, "forbidden")
