@@ -5,6 +5,7 @@
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
+#include "services/links-api/http/page_url.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/membership.h"
@@ -15,7 +16,6 @@
 
 #define PAGE "/app/invitation#"
 #define URL_SIZE (sizeof(PAGE) + SECRET_SIZE)
-#define HOST_MAX 255
 
 /* --- for those who invite --- */
 
@@ -94,18 +94,16 @@ static enum err check_is_new(struct creation *c, struct pg_conn *conn)
 	return c->is_member ? ERR_CONFLICT : err;
 }
 
-/* In the language of the inviter, at the address at which they use the dashboard. */
+/* In the language of the inviter. */
 static enum err send_mail(const struct creation *c, struct pg_conn *conn)
 {
 	const struct request *r = c->request;
-	const char *host = http_exchange_header(r->exchange, "Host");
-	char url[URL_SIZE + HOST_MAX + sizeof("https://")];
+	char url[PAGE_URL_SIZE];
 	struct user inviter;
 	enum err err = user_store_get(conn, r->user_id, &inviter);
 	if (err != OK)
 		return err;
-	snprintf(url, sizeof(url), "http%s://%.*s%s", r->api->is_https ? "s" : "", HOST_MAX,
-	         host ? host : "", c->url);
+	page_url(r->api->config, "invitation", c->token.text, url);
 	struct json *data = json_new_object();
 	json_set_text(data, "workspace", c->created.workspace);
 	json_set_text(data, "inviter", *inviter.name ? inviter.name : inviter.email);
