@@ -83,6 +83,10 @@ CREATE TRIGGER database_epoch_check BEFORE INSERT ON users
     FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
 CREATE TRIGGER database_epoch_check BEFORE INSERT ON workspaces
     FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
+CREATE TRIGGER database_epoch_check BEFORE INSERT ON invitations
+    FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
+CREATE TRIGGER database_epoch_check BEFORE INSERT ON identities
+    FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
 CREATE TRIGGER database_epoch_check BEFORE INSERT ON api_keys
     FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
 CREATE TRIGGER database_epoch_check BEFORE INSERT ON sessions

@@ -252,13 +252,14 @@ def test_starts_several_instances_restarts_them_with_their_ports_and_ends_them(e
 
 
 def assert_promotes(folder, url):
-    """`admin` makes a registered account an administrator, and names what is wrong otherwise."""
-    refused = stack("admin", "ann@example.com", "--state", folder, check=False)
-    assert refused.returncode == 1 and "register it first" in refused.stderr
+    """`admin` makes a registered account an administrator, or a new one, and names what is wrong otherwise."""
+    refused = stack("admin", "ann", "--state", folder, check=False)
+    assert refused.returncode == 1 and "address" in refused.stderr
+    assert "/app/reset#wmr_" in stack("admin", "bob@example.com", "--state", folder).stdout
     api = Api(url)
     api.register_and_login("ann@example.com")
     assert api.call("GET", "/api/admin/users").status == 403
-    assert "is now an administrator" in stack("admin", "ann@example.com", "--state", folder).stdout
+    assert "is an administrator" in stack("admin", "ann@example.com", "--state", folder).stdout
     assert api.call("GET", "/api/admin/users").status == 200
 
 

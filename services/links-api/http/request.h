@@ -75,6 +75,8 @@ struct request {
 	bool is_by_provider;
 	/* The caller has none, and has logged in with a password. */
 	bool lacks_second_factor;
+	/* The same for a confirmed address. */
+	bool lacks_confirmed_address;
 	/* The path names no workspace, and the person has several. */
 	bool is_workspace_ambiguous;
 	/* The API key that was used; 0 = an access token or a session. */

@@ -286,7 +286,9 @@ static enum err load_caller(struct request *r, struct pg_conn *conn, enum reques
 	if (err != OK)
 		return err;
 	r->has_admin_role = person.is_admin;
-	r->lacks_second_factor = r->key_id == 0 && !r->is_by_provider && !person.has_second_factor;
+	bool has_password = r->key_id == 0 && !r->is_by_provider;
+	r->lacks_second_factor = has_password && !person.has_second_factor;
+	r->lacks_confirmed_address = has_password && !person.has_confirmed_address;
 	if (r->credentials.kind == REQUEST_ACCESS_TOKEN &&
 	    r->credentials.generation != person.token_generation)
 		return ERR_NOT_FOUND;
@@ -355,18 +357,37 @@ static bool is_in_workspace(struct request *r, unsigned permission)
 	return !r->is_workspace_deleted || is_kept;
 }
 
+static bool is_own_account(const struct request *r)
+{
+	static const char prefix[] = "/api/auth/";
+	return strncmp(r->match.route->pattern, prefix, strlen(prefix)) == 0;
+}
+
+/*
+ * False: the response is complete. Where only some mail domains may register, an address that nobody
+ * has confirmed proves nothing. Administrators are made by the operator.
+ */
+static bool has_confirmed_address(struct request *r)
+{
+	const struct config *config = r->api->config;
+	bool is_required = *config->registration_domains && *config->mail_from &&
+	                   !r->has_admin_role && !is_own_account(r);
+	if (is_required && r->lacks_confirmed_address)
+		response_problem(r, 403, "address-unconfirmed",
+		                 "Open the address in the mail that we have sent to you. POST "
+		                 "/api/auth/email with the same address sends it again.");
+	return !is_required || !r->lacks_confirmed_address;
+}
+
 /*
  * False: the response is complete. What a person does about the own account goes on, to set one up.
  * Keys need none.
  */
 static bool has_second_factor(struct request *r, const struct rule *rule)
 {
-	static const char own_account[] = "/api/auth/";
 	bool is_in_workspace = rule->least != WORKSPACE_STRANGER;
-	bool is_own_account =
-		strncmp(r->match.route->pattern, own_account, strlen(own_account)) == 0;
 	bool is_required = strcmp(r->api->config->second_factor, "required") == 0
-	                           ? !is_own_account
+	                           ? !is_own_account(r)
 	                           : is_in_workspace && r->workspace_requires_second_factor;
 	if (is_required && r->lacks_second_factor)
 		response_problem(
@@ -395,7 +416,7 @@ bool authentication_authorize(struct request *r, unsigned permission)
 		return true; /* its credentials are for nothing else: read_share_token */
 	if (rule->least != WORKSPACE_STRANGER && !is_in_workspace(r, permission))
 		return false;
-	if (!has_second_factor(r, rule) || !has_scope(r, rule->scope))
+	if (!has_confirmed_address(r) || !has_second_factor(r, rule) || !has_scope(r, rule->scope))
 		return false;
 	bool is_of_instance =
 		permission == PERMISSION_ADMIN_READ || permission == PERMISSION_ADMIN_WRITE;

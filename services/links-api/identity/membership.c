@@ -39,7 +39,7 @@ static enum err read_membership(const struct pg_result *rows, int first, struct 
 	               : ERR_INTERNAL;
 }
 
-enum { IS_ADMIN, IS_BLOCKED, GENERATION, HAS_SECOND_FACTOR, WORKSPACE };
+enum { IS_ADMIN, IS_BLOCKED, GENERATION, HAS_SECOND_FACTOR, HAS_CONFIRMED_ADDRESS, WORKSPACE };
 
 static enum err read_person(const struct pg_result *rows, int64_t user_id,
                             struct membership_person *out)
@@ -52,6 +52,7 @@ static enum err read_person(const struct pg_result *rows, int64_t user_id,
 	person.is_blocked = pg_result_bool(rows, 0, IS_BLOCKED);
 	person.token_generation = pg_result_int(rows, 0, GENERATION);
 	person.has_second_factor = pg_result_bool(rows, 0, HAS_SECOND_FACTOR);
+	person.has_confirmed_address = pg_result_bool(rows, 0, HAS_CONFIRMED_ADDRESS);
 	bool is_first = pg_result_int(rows, 0, WORKSPACE) == user_id;
 	person.is_ambiguous = count > 1 && !is_first;
 	enum err err = OK;
@@ -72,7 +73,7 @@ enum err membership_find(struct pg_conn *conn, int64_t user_id, int64_t wanted,
 	enum err err = pg_conn_query(
 		conn,
 		"SELECT u.role = 'admin', u.blocked, u.token_generation, "
-		"u.totp_confirmed_at IS NOT NULL, found.* FROM users u "
+		"u.totp_confirmed_at IS NOT NULL, u.email_confirmed_at IS NOT NULL, found.* FROM users u "
 		"LEFT JOIN LATERAL (SELECT w.id, w.sponsor_id, m.role, w.deleted_at IS NOT NULL, "
 		"w.requires_second_factor FROM members m JOIN workspaces w ON w.id = m.workspace_id WHERE m.user_id = u.id "
 		"AND CASE WHEN $2::bigint = 0 THEN w.deleted_at IS NULL ELSE w.id = $2::bigint END "

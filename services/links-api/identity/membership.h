@@ -30,7 +30,7 @@ struct membership {
 
 /* A person who sends a request, and where. */
 struct membership_person {
-	bool is_admin, is_blocked, has_second_factor;
+	bool is_admin, is_blocked, has_second_factor, has_confirmed_address;
 	/* Access tokens of an earlier one are refused. */
 	int64_t token_generation;
 	struct membership membership;

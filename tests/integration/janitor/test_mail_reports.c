@@ -194,9 +194,9 @@ TEST_CASE(reports_the_workspaces_of_the_ten_longest_memberships)
 	struct janitor_fixture *f = *state;
 	run(f,
 	    "INSERT INTO workspaces (name, sponsor_id) SELECT 'w' || i, (SELECT min(id) FROM users) FROM generate_series(1, 12) AS i");
-	run(f,
-	    "INSERT INTO members SELECT w.id, u.id, 'viewer', clock_timestamp() + w.id * interval '1 s' "
-	    "FROM workspaces w, users u WHERE w.name LIKE 'w%' AND email LIKE 'bob%'");
+	run(f, "INSERT INTO members (workspace_id, user_id, role, created_at) "
+	       "SELECT w.id, u.id, 'viewer', clock_timestamp() + w.id * interval '1 s' "
+	       "FROM workspaces w, users u WHERE w.name LIKE 'w%' AND email LIKE 'bob%'");
 	run(f, "UPDATE workspaces SET deleted_at = clock_timestamp() WHERE name = 'w1'");
 	run(f,
 	    "INSERT INTO rollup_workspace_day (workspace_id, day, humans, bots, uniques) SELECT id, '2024-09-02', 1, 1, 1 FROM workspaces");

@@ -110,6 +110,19 @@ WRONG_TOKEN = (403, "wrong-token")
 # --- the address of a new account ---
 
 
+def test_where_only_some_domains_may_register_an_address_counts_once_it_is_confirmed(start, database, mails):
+    service = start(REGISTRATION_DOMAINS="example.com")
+    api, admin = Api(service.url), User(service, database, "admin")
+    api.register_and_login(f"{unique_email().partition('@')[0]}@example.com")
+    for path in ("/api/links", "/api/workspaces", "/api/stats/summary"):
+        assert outcome(api.call("GET", path)) == (403, "address-unconfirmed")
+        assert admin.call("GET", path).status == 200
+    assert api.call("GET", "/api/auth/me").status == 200
+    assert ask_for_change(api, api.email).status == 202
+    assert confirm(api, token_in(mails(api.email, "confirm-address", 2)[-1])).status == 200
+    assert api.call("GET", "/api/links").status == 200
+
+
 def test_a_registration_asks_for_a_confirmation(service, database, mails):
     api = Api(service.url)
     api.register_and_login(unique_email())

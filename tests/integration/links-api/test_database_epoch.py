@@ -12,6 +12,8 @@ IDENTITY = """SELECT table_name::text FROM information_schema.columns JOIN infor
 STATEMENTS = {
     "users": "INSERT INTO users (email, password_hash) VALUES ('early@example.com', '')",
     "workspaces": "INSERT INTO workspaces (name, sponsor_id) SELECT 'early', id FROM users LIMIT 1",
+    "invitations": "INSERT INTO invitations (email, token_hash, invited_by, expires_at) SELECT 'a@example.com', sha256('i'), id, now() FROM users LIMIT 1",
+    "identities": "INSERT INTO identities (user_id, issuer, subject, provider) SELECT id, 'https://idp.example', 's', 'idp' FROM users LIMIT 1",
     "api_keys": "INSERT INTO api_keys (workspace_id, created_by, name, scopes, hint, secret_hash) SELECT id, id, 'k', '{links:read}', 'wm_', sha256('k') FROM users LIMIT 1",
     "sessions": "INSERT INTO sessions (user_id, secret_hash) SELECT id, sha256('s') FROM users LIMIT 1",
     "shares": "INSERT INTO shares (workspace_id, tag, token_hash) SELECT id, 'early', sha256('t') FROM users LIMIT 1",

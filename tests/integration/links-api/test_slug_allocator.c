@@ -29,7 +29,8 @@ static int tear_down(void **state)
 static int empty(void **state)
 {
 	(void)state;
-	test_database_run(db, "TRUNCATE outbox, shares, link_history, link_notes, links");
+	test_database_run(db,
+	                  "TRUNCATE outbox, shares, link_history, link_notes, dead_links, links");
 	return 0;
 }
 

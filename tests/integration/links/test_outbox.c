@@ -44,7 +44,8 @@ static int truncate_tables(void **state)
 {
 	struct fixture *f = *state;
 	test_database_run(
-		f->db, "TRUNCATE outbox, link_tombstones, shares, link_history, link_notes, links");
+		f->db,
+		"TRUNCATE outbox, link_tombstones, shares, link_history, link_notes, dead_links, links");
 	return 0;
 }
 

@@ -102,7 +102,7 @@ export async function unwrap<T>(call: Promise<Outcome<T>>, rejected = onUnauthor
   const error = toApiError(outcome.response, outcome.error);
   if (error.status === 401 && error.kind === "") rejected();
   if (error.fields.tz) onUnknownZone();
-  if (error.kind === "second-factor-required") onFactorRequired();
+  if (error.kind === "second-factor-required" || error.kind === "address-unconfirmed") onFactorRequired();
   throw error;
 }
 

@@ -577,6 +577,7 @@ const de: Catalogue = {
   "problem.rate-limit": "Zu viele Anfragen oder Links.",
   "problem.role": "Deine Rolle in diesem Arbeitsbereich erlaubt das nicht. Wenn sie sich geändert hat, lade die Seite neu.",
   "problem.second-factor": "Das Passwort ist richtig. Gib noch einen Code ein.",
+  "problem.address-unconfirmed": "Öffne den Link in der Mail, die deine Adresse bestätigt.",
   "problem.second-factor-required": "Dafür ist ein zweiter Faktor Pflicht. Richte ihn auf der Seite deines Kontos ein.",
   "problem.server": "Der Server hat ein Problem. Versuche es bald noch einmal; wenn es bleibt, sende dem Betreiber die Anfragenummer.",
   "problem.share-password": "Das Passwort ist falsch. Frage, wer die Adresse geschickt hat.",

@@ -517,6 +517,7 @@ export const en = {
   "problem.rate-limit": "Too many requests or links.",
   "problem.role": "Your role in this workspace does not allow this. If it has changed, load the page again.",
   "problem.second-factor": "The password is right. Enter a code as well.",
+  "problem.address-unconfirmed": "Open the link in the mail that confirms your address.",
   "problem.second-factor-required": "A second factor is required for this. Set one up on the page of your account.",
   "problem.server": "The server has a problem. Try again soon; if it stays, send the request id to the operator.",
   "problem.share-password": "The password is wrong. Ask the sender of the address for it.",
