@@ -6,6 +6,7 @@ import hashlib
 import psycopg2
 import pytest
 from clients import Api, unique_email
+from service import BASE
 from users import User
 from waiting import wait_until
 
@@ -342,10 +343,10 @@ def test_where_there_is_mail_the_invited_person_gets_one(start, database):
     service = start(MAIL_FROM="Waymark <waymark@example.com>")
     team = Team(service, database)
     database.run("UPDATE users SET name = 'Ann', locale = 'de' WHERE id = %s", team.admin.id)
-    made = invite(team.of("admin"), team.stranger.email)
+    made = team.of("admin").call("POST", "/api/invitations", {"email": team.stranger.email, "role": "viewer"}, {"Host": "evil.example"}).json
     sent = database.run("SELECT kind, locale, workspace_id, data FROM mail_outbox WHERE address = %s", team.stranger.email)
     data = {"workspace": "Team", "inviter": "Ann", "expires_at": made["invitation"]["expires_at"]}
-    assert sent == [("invitation", "de", team.id, data | {"url": f"https://{service.url.removeprefix('http://')}{made['url']}"})]
+    assert sent == [("invitation", "de", team.id, data | {"url": BASE + made["url"]})]
     refused = [team.of("admin").call("POST", "/api/invitations", {"email": team.stranger.email, "role": "viewer"}).status for _ in range(12)]
     assert 429 in refused, "nobody floods a mailbox with invitations"
 
