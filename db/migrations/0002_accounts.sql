@@ -44,6 +44,9 @@ CREATE TABLE workspaces (
     -- that person's limits, so nobody multiplies them by making more.
     sponsor_id             bigint NOT NULL REFERENCES users (id),
     requires_second_factor boolean NOT NULL DEFAULT false,
+    -- Of new links that do not say it themselves.
+    default_forward_query  boolean NOT NULL DEFAULT false,
+    default_forward_path   boolean NOT NULL DEFAULT false,
     created_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Its members can undo that for a week (services/links-api/workspaces/workspace_closing.h).
     deleted_at             timestamptz,

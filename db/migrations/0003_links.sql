@@ -39,8 +39,16 @@ CREATE TABLE links (
     last_checked_at       timestamptz,
     next_check_at         timestamptz NOT NULL DEFAULT '-infinity',
     failed_checks         smallint NOT NULL DEFAULT 0 CHECK (failed_checks >= 0), -- consecutive
+    -- A waymark.v1.LinkExtras (lib/links/link_extras.h); NULL = a plain link.
+    extras                bytea CHECK (octet_length(extras) BETWEEN 1 AND 8192),
+    -- What they hold, for searches: 1 rules, 2 split, 4 limit, 8 password, 16 forwarding, 32 preview.
+    features              smallint NOT NULL DEFAULT 0 CHECK ((features <> 0) <= (extras IS NOT NULL)),
+    external_id           text COLLATE "C" CHECK (length(external_id) BETWEEN 1 AND 100), -- what the workspace calls it
+    alias_count           smallint NOT NULL DEFAULT 0 CHECK (alias_count BETWEEN 0 AND 20),
+    blocked_reason        text CHECK (length(blocked_reason) BETWEEN 1 AND 500), -- of an administrator; NULL = not blocked
     -- This constraint and the trigger below decide which link gets a slug.
     CONSTRAINT links_slug_key UNIQUE (slug_key),
+    CONSTRAINT links_external_id_key UNIQUE (workspace_id, external_id),
     CONSTRAINT links_temporary_has_no_workspace CHECK ((link_type = 'TEMPORARY') = (workspace_id IS NULL)),
     CONSTRAINT links_temporary_expires CHECK (link_type = 'PERMANENT' OR expires_at IS NOT NULL),
     CONSTRAINT links_state_before_deletion CHECK (state_before_deletion IS NULL OR state = 'DELETED')
@@ -100,6 +108,29 @@ $$;
 CREATE TRIGGER links_refuse_used_slug AFTER INSERT OR UPDATE OF slug_exact ON links
     FOR EACH ROW EXECUTE FUNCTION links_refuse_used_slug();
 
+-- Earlier slugs of links, which still lead to them. Only a change of links.slug makes one, so
+-- links_slug_key serialises that with everybody who wants the slug, as it does a purge.
+CREATE TABLE link_aliases (
+    slug        text COLLATE "C" PRIMARY KEY,
+    slug_chosen boolean NOT NULL,
+    slug_exact  boolean NOT NULL,
+    slug_key    text COLLATE "C" NOT NULL
+        GENERATED ALWAYS AS (CASE WHEN slug_exact THEN '=' || slug ELSE lower(slug) END) STORED,
+    link_id     bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
+    created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT link_aliases_slug_key UNIQUE (slug_key)
+);
+CREATE INDEX link_aliases_link_idx ON link_aliases (link_id);
+CREATE INDEX link_aliases_folded_idx ON link_aliases (lower(slug));
+
+-- How many people may still follow a link with max_visits (lib/links/visit_limit.h). Redirectors take
+-- visits in blocks; what of a block is left is in Redis.
+CREATE TABLE link_visit_limits (
+    link_id    bigint PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
+    max_visits bigint NOT NULL CHECK (max_visits > 0),
+    taken      bigint NOT NULL DEFAULT 0 CHECK (taken >= 0)
+);
+
 -- Private notes of a link's workspace. In a table of their own, because only links-api may read them. They
 -- end with their link.
 CREATE TABLE link_notes (
@@ -136,10 +167,12 @@ CREATE TABLE shares (
 CREATE INDEX shares_workspace_idx ON shares (workspace_id, id);
 CREATE INDEX shares_link_idx ON shares (link_id) WHERE link_id IS NOT NULL;
 
-GRANT SELECT ON links TO waymark_redirector;
+GRANT SELECT ON links, link_aliases, link_visit_limits TO waymark_redirector;
+GRANT UPDATE (taken) ON link_visit_limits TO waymark_redirector;
 -- Visits on Kafka carry the workspace and the tags of their link.
 GRANT SELECT (id, workspace_id, tags) ON links TO waymark_consumer;
-GRANT SELECT, INSERT, UPDATE, DELETE ON links, link_notes, tag_colors, shares TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON links, link_aliases, link_visit_limits, link_notes, tag_colors, shares TO waymark_links_api;
 GRANT SELECT, UPDATE, DELETE ON links TO waymark_janitor;
+GRANT SELECT ON link_aliases TO waymark_janitor;
 GRANT SELECT, INSERT ON link_tombstones TO waymark_links_api, waymark_janitor;
 GRANT SELECT, DELETE ON tag_colors TO waymark_janitor;

@@ -10,6 +10,7 @@ CREATE TABLE outbox (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     slug       text COLLATE "C" NOT NULL,
     payload    bytea NOT NULL, -- a waymark.v1.LinkEvent
+    extras     bytea, -- of the link, for Redis alone; NULL = none
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     published  boolean NOT NULL DEFAULT false, -- Kafka has acknowledged it
     cached     boolean NOT NULL DEFAULT false, -- Redis has this version or a newer one

@@ -21,6 +21,13 @@
 #define LINK_TAGS_MAX 20
 #define LINK_TAG_CHARS_MAX 50
 #define LINK_TAG_SIZE (LINK_TAG_CHARS_MAX * 4 + 1)
+/* Of an encoded waymark.v1.LinkExtras. */
+#define LINK_EXTRAS_BYTES_MAX 8192
+#define LINK_ALIASES_MAX 20
+#define LINK_EXTERNAL_ID_CHARS_MAX 100
+#define LINK_EXTERNAL_ID_SIZE (LINK_EXTERNAL_ID_CHARS_MAX * 4 + 1)
+#define LINK_BLOCKED_REASON_CHARS_MAX 500
+#define LINK_BLOCKED_REASON_SIZE (LINK_BLOCKED_REASON_CHARS_MAX * 4 + 1)
 #define LINK_TEMPORARY_LIFETIME_US (8 * INT64_C(3600000000))
 
 /* The numbers are those of waymark.v1.LinkState, which has only those that are stored. */
@@ -64,6 +71,15 @@ struct link_entry {
 	char original_url[LINK_URL_SIZE];
 	/* "" = none. */
 	char expired_url[LINK_URL_SIZE];
+	/* By an administrator. */
+	bool is_blocked;
+	/* It has extras, which its source did not give: it must not answer a visitor. */
+	bool lacks_extras;
+	/* slug is an alias of this one; "" = slug is the link's own. */
+	char alias_of[SLUG_SIZE];
+	/* Bytes of extras, a waymark.v1.LinkExtras (link_extras.h); 0: a plain link. */
+	uint16_t extras_len;
+	uint8_t extras[LINK_EXTRAS_BYTES_MAX];
 };
 
 struct link_tags {
@@ -74,7 +90,7 @@ struct link_tags {
 /* The index of a tag; the number of tags if it is not among them. */
 size_t link_tags_find(const struct link_tags *tags, const char *name);
 
-/* The whole link, as its workspace sees it. Holds no pointers. About 22 KB: keep arrays on the heap. */
+/* The whole link, as its workspace sees it. Holds no pointers. About 35 KB: keep arrays on the heap. */
 struct link {
 	struct link_entry entry;
 	enum link_type type;
@@ -90,6 +106,12 @@ struct link {
 	int64_t updated_at_us;
 	/* 0 = not deleted. Not in events. */
 	int64_t deleted_at_us;
+	/* "" = none. */
+	char external_id[LINK_EXTERNAL_ID_SIZE];
+	/* "" = not blocked. Not in events. */
+	char blocked_reason[LINK_BLOCKED_REASON_SIZE];
+	/* Of the link itself. Not in events. */
+	int alias_count;
 };
 
 /*
