@@ -1,28 +1,17 @@
 /*
- * The table of all endpoints (method, path, handler, permission) and the path of each request
- * through it: match, authenticate, authorize, handle. /api/urls is an alias of /api/links. Safe
- * from any thread.
+ * The path of each request: match (route_table.h), authenticate, authorize, handle. Safe from any
+ * thread.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ROUTES_H
 #define WAYMARK_SERVICES_LINKS_API_ROUTES_H
 
 #include <stddef.h>
 
-#include "lib/http/http_router.h"
-#include "services/links-api/identity/authentication.h"
+#include "lib/base/metrics.h"
+#include "lib/http/http_server.h"
 #include "services/links-api/links/link_bulk.h"
 
 #define ROUTES_BODY_BYTES_MAX LINK_BULK_BODY_BYTES_MAX
-
-const struct http_route *routes_table(size_t *count);
-
-/*
- * Matches a raw path against the table. Whatever belongs to a workspace is also found below
- * /api/workspaces/{id}: /api/workspaces/7/links. workspace_id: that id; 0 = the path names none. So the
- * workspace itself, /api/workspaces/7, is the row /api/workspace. Errors: see http_router_find.
- */
-enum err routes_find(enum http_method method, const char *path, struct http_match *match,
-                     int64_t *workspace_id) MUST_CHECK;
 
 /* Callbacks of struct http_server_config; ctx is the struct api. */
 enum http_progress routes_handle(void *ctx, struct http_exchange *x);

@@ -10,7 +10,7 @@
 
 #include "lib/base/mem.h"
 #include "services/links-api/http/query_params.h"
-#include "services/links-api/routes.h"
+#include "services/links-api/route_table.h"
 #include "services/links-api/statistics/stats_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -33,7 +33,7 @@ static void try_path(enum http_method method, const char *path)
 {
 	struct http_match match = { 0 };
 	int64_t workspace_id = 0;
-	enum err err = routes_find(method, path, &match, &workspace_id);
+	enum err err = route_table_find(method, path, &match, &workspace_id);
 	if (err == OK) {
 		bool is_method = match.route->method == method ||
 		                 (method == HTTP_HEAD && match.route->method == HTTP_GET);

@@ -1,5 +1,5 @@
 /*
- * The handlers that routes.c lists, in the order of its table; ctx is the struct request. What each
+ * The handlers that route_table.c lists, in the order of its table; ctx is the struct request. What each
  * request and response contains is in docs/api/openapi.yaml. Those that hash passwords return
  * HTTP_PENDING, and a password thread completes the response. All endpoints with a limit also answer
  * 429, and those with a store 503.

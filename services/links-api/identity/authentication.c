@@ -11,6 +11,7 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/api_key_store.h"
+#include "services/links-api/identity/login_needs.h"
 #include "services/links-api/identity/membership.h"
 #include "services/links-api/identity/session.h"
 #include "services/links-api/identity/share.h"
@@ -357,46 +358,6 @@ static bool is_in_workspace(struct request *r, unsigned permission)
 	return !r->is_workspace_deleted || is_kept;
 }
 
-static bool is_own_account(const struct request *r)
-{
-	static const char prefix[] = "/api/auth/";
-	return strncmp(r->match.route->pattern, prefix, strlen(prefix)) == 0;
-}
-
-/*
- * False: the response is complete. Where only some mail domains may register, an address that nobody
- * has confirmed proves nothing. Administrators are made by the operator.
- */
-static bool has_confirmed_address(struct request *r)
-{
-	const struct config *config = r->api->config;
-	bool is_required = *config->registration_domains && *config->mail_from &&
-	                   !r->has_admin_role && !is_own_account(r);
-	if (is_required && r->lacks_confirmed_address)
-		response_problem(r, 403, "address-unconfirmed",
-		                 "Open the address in the mail that we have sent to you. POST "
-		                 "/api/auth/email with the same address sends it again.");
-	return !is_required || !r->lacks_confirmed_address;
-}
-
-/*
- * False: the response is complete. What a person does about the own account goes on, to set one up.
- * Keys need none.
- */
-static bool has_second_factor(struct request *r, const struct rule *rule)
-{
-	bool is_in_workspace = rule->least != WORKSPACE_STRANGER;
-	bool is_required = strcmp(r->api->config->second_factor, "required") == 0
-	                           ? !is_own_account(r)
-	                           : is_in_workspace && r->workspace_requires_second_factor;
-	if (is_required && r->lacks_second_factor)
-		response_problem(
-			r, 403, "second-factor-required",
-			"This needs a second factor for your login. Set one up: POST "
-			"/api/auth/second-factor, or the account's page of the dashboard.");
-	return !is_required || !r->lacks_second_factor;
-}
-
 static bool has_scope(struct request *r, unsigned scope)
 {
 	bool permitted = r->key_id == 0 || (r->scopes & scope);
@@ -416,7 +377,8 @@ bool authentication_authorize(struct request *r, unsigned permission)
 		return true; /* its credentials are for nothing else: read_share_token */
 	if (rule->least != WORKSPACE_STRANGER && !is_in_workspace(r, permission))
 		return false;
-	if (!has_confirmed_address(r) || !has_second_factor(r, rule) || !has_scope(r, rule->scope))
+	if (!login_needs_are_met(r, rule->least != WORKSPACE_STRANGER) ||
+	    !has_scope(r, rule->scope))
 		return false;
 	bool is_of_instance =
 		permission == PERMISSION_ADMIN_READ || permission == PERMISSION_ADMIN_WRITE;

@@ -4,8 +4,9 @@
  */
 #include <stdio.h>
 
+#include "services/links-api/identity/authentication.h"
 #include "services/links-api/identity/membership.h"
-#include "services/links-api/routes.h"
+#include "services/links-api/route_table.h"
 
 static const char *method_of(const struct http_route *route)
 {
@@ -45,7 +46,7 @@ static const char *least_role_of(const struct http_route *route)
 int main(void)
 {
 	size_t count;
-	const struct http_route *routes = routes_table(&count);
+	const struct http_route *routes = route_table_rows(&count);
 	for (size_t i = 0; i < count; i++)
 		printf("%s %s %s %s\n", method_of(&routes[i]), routes[i].pattern,
 		       permissions[routes[i].right], least_role_of(&routes[i]));

@@ -35,7 +35,7 @@ def dereference(thing):
 OPERATIONS = [(method, path, DESCRIPTION["paths"][path][method]) for path in DESCRIPTION["paths"] for method in METHODS if method in DESCRIPTION["paths"][path]]
 NAMES = [f"{method} {path}" for method, path, _ in OPERATIONS]
 SOURCES = ROOT / "services/links-api"
-TABLE = [(method.lower(), path.replace("...}", "}")) for method, path in re.findall(r"{ HTTP_(\w+), +\"([^\"]+)\"", (SOURCES / "routes.c").read_text())]
+TABLE = [(method.lower(), path.replace("...}", "}")) for method, path in re.findall(r"{ HTTP_(\w+), +\"([^\"]+)\"", (SOURCES / "route_table.c").read_text())]
 
 
 def parameters_for(method, path):

@@ -8,6 +8,7 @@
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/http/api.h"
 #include "services/links-api/identity/access_token.h"
+#include "services/links-api/route_table.h"
 #include "services/links-api/routes.h"
 #include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
@@ -149,7 +150,7 @@ TEST_CASE(only_public_routes_work_without_a_token)
 {
 	struct fixture *f = *state;
 	size_t count;
-	const struct http_route *routes = routes_table(&count);
+	const struct http_route *routes = route_table_rows(&count);
 	size_t open = 0;
 	for (size_t i = 0; i < count; i++) {
 		char path[128];
@@ -476,7 +477,7 @@ TEST_CASE(each_request_is_counted_for_its_route)
 TEST_CASE(the_first_word_of_each_path_is_a_reserved_slug)
 {
 	size_t count;
-	const struct http_route *table = routes_table(&count);
+	const struct http_route *table = route_table_rows(&count);
 	for (size_t i = 0; i < count; i++) {
 		char word[SLUG_SIZE];
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(table[i].pattern + 1, "/.{"),
