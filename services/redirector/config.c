@@ -12,7 +12,7 @@
 #include "lib/links/watermark.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
-#include "services/redirector/page_texts.h"
+#include "services/redirector/pages/page_texts.h"
 
 static const struct env_var vars[] = {
 	ENV_GROUP("Service"),

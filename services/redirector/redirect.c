@@ -9,7 +9,7 @@
 #include "lib/base/trace_context.h"
 #include "lib/links/slug.h"
 #include "services/redirector/events/click.h"
-#include "services/redirector/pages.h"
+#include "services/redirector/pages/pages.h"
 
 #define RETRY_AFTER_UNAVAILABLE "2"
 #define ALLOW "GET, HEAD"

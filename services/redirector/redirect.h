@@ -37,7 +37,7 @@
 #include "services/redirector/events/event_shipper.h"
 #include "services/redirector/lookup/link_lookup.h"
 #include "services/redirector/lookup/unknown_slug_limiter.h"
-#include "services/redirector/pages.h"
+#include "services/redirector/pages/pages.h"
 
 struct redirect;
 

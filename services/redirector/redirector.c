@@ -9,7 +9,7 @@
 #include "lib/redis/redis_pipeline.h"
 #include "services/redirector/feed/link_feed.h"
 #include "services/redirector/lookup/slug_bloom_filter.h"
-#include "services/redirector/pages.h"
+#include "services/redirector/pages/pages.h"
 #include "services/redirector/redirect.h"
 
 #define LOOKUPS_MAX 16384
@@ -216,7 +216,7 @@ static enum err create_pages(struct redirector *r)
 	strbuf_init(&problems, 4096);
 	enum err err = page_texts_read(c->pages_file, &problems, &r->texts);
 	if (err == OK)
-		r->pages = pages_new(&(struct pages_config){
+		r->pages = pages_new(&(struct page_site){
 			.texts = r->texts,
 			.public_base_url = c->public_base_url,
 			.dashboard_url = c->dashboard_url,

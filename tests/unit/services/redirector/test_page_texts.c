@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "services/redirector/page_texts.h"
+#include "services/redirector/pages/page_texts.h"
 #include "tests/support/test.h"
 
 /* Reads a file with that content. */

@@ -7,7 +7,7 @@
 
 #include "lib/base/digest.h"
 
-#include "services/redirector/pages.h"
+#include "services/redirector/pages/pages.h"
 #include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
@@ -59,6 +59,15 @@ TEST_CASE(ignores_a_malformed_weight)
 /* The handler of the fixture has no context of its own. */
 static const struct pages *the_pages;
 
+static enum http_progress respond_with_own_page(struct http_exchange *x)
+{
+	struct page page;
+	page_begin(&page, pages_site(the_pages), page_language(pages_site(the_pages), x));
+	page_begin_body(&page, "preview", "<b> & \"c\"", 0);
+	page_end(&page, PAGE_NO_REPORT);
+	return page_respond(&page, x, 200, PAGE_WITH_FORM);
+}
+
 /* The path chooses the status: "/404" is answered with the page of 404. */
 static enum http_progress respond_with_status_of_path(void *ctx, struct http_exchange *x)
 {
@@ -67,6 +76,10 @@ static enum http_progress respond_with_status_of_path(void *ctx, struct http_exc
 		return pages_respond_start(the_pages, x);
 	if (strcmp(http_exchange_path(x), "/favicon.ico") == 0)
 		return pages_respond_favicon(x);
+	if (strcmp(http_exchange_path(x), "/used_up") == 0)
+		return pages_respond_reason(the_pages, x, "used_up", "A detail.");
+	if (strcmp(http_exchange_path(x), "/own") == 0)
+		return respond_with_own_page(x);
 	return pages_respond_error(
 		the_pages, x, (unsigned)strtoul(http_exchange_path(x) + 1, NULL, 10), "A detail.");
 }
@@ -96,11 +109,11 @@ static int set_up(void **state)
 	strbuf_init(&problems, 1000);
 	assert_int_equal(page_texts_read("", &problems, &f->texts), OK);
 	strbuf_clear(&problems);
-	f->plain = pages_new(&(struct pages_config){ .texts = f->texts,
-	                                             .public_base_url = "https://sho.rt",
-	                                             .dashboard_url = "",
-	                                             .operator_name = "",
-	                                             .operator_contact = "" });
+	f->plain = pages_new(&(struct page_site){ .texts = f->texts,
+	                                          .public_base_url = "https://sho.rt",
+	                                          .dashboard_url = "",
+	                                          .operator_name = "",
+	                                          .operator_contact = "" });
 	the_pages = f->plain;
 	http_fixture_start(&f->server, http_fixture_config(), respond_with_status_of_path);
 	*state = f;
@@ -308,6 +321,37 @@ TEST_CASE(programs_and_statuses_without_a_page_get_a_problem)
 	                    "application/problem+json");
 }
 
+TEST_CASE(a_reason_has_a_page_of_its_own_and_the_status_that_belongs_to_it)
+{
+	struct fixture *f = *state;
+	http_fixture_request(&f->server,
+	                     "GET /used_up HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n",
+	                     &f->answer);
+	assert_int_equal(f->answer.status, 410);
+	assert_non_null(strstr(f->answer.body, "<h1>This link has been used up</h1>"));
+	http_fixture_request(&f->server, "GET /used_up HTTP/1.1\r\nHost: a\r\n\r\n", &f->answer);
+	assert_int_equal(f->answer.status, 410);
+	assert_non_null(strstr(f->answer.body, "A detail."));
+}
+
+/* What a link's owner wrote appears in it as text only. */
+TEST_CASE(a_page_with_content_of_its_own_escapes_it)
+{
+	struct fixture *f = *state;
+	char value[512];
+	http_fixture_request(&f->server,
+	                     "GET /own HTTP/1.1\r\nHost: a\r\nAccept-Language: de\r\n\r\n",
+	                     &f->answer);
+	assert_int_equal(f->answer.status, 200);
+	assert_non_null(strstr(f->answer.body, "<html lang=\"de\">"));
+	assert_non_null(strstr(f->answer.body, "<h1>&lt;b&gt; &amp; &quot;c&quot;</h1>"));
+	assert_non_null(strstr(
+		http_fixture_header(&f->answer, "Content-Security-Policy", value, sizeof(value)),
+		"form-action 'self'"));
+	assert_string_equal(http_fixture_header(&f->answer, "Cache-Control", value, sizeof(value)),
+	                    "no-store");
+}
+
 TEST_CASE(pages_are_in_the_visitors_language)
 {
 	struct fixture *f = *state;
@@ -335,21 +379,26 @@ TEST_CASE(names_the_operator_and_the_dashboard)
 	struct fixture *f = *state;
 	get_status_page(f, 404, "text/html");
 	assert_null(strstr(f->answer.body, "<footer>"));
-	f->named = pages_new(&(struct pages_config){ .texts = f->texts,
-	                                             .public_base_url = "https://sho.rt",
-	                                             .dashboard_url = "https://api.sho.rt/app/",
-	                                             .operator_name = "A & <B>",
-	                                             .operator_contact = "a@b.example" });
+	f->named = pages_new(&(struct page_site){ .texts = f->texts,
+	                                          .public_base_url = "https://sho.rt",
+	                                          .dashboard_url = "https://api.sho.rt/app/",
+	                                          .operator_name = "A & <B>",
+	                                          .operator_contact = "a@b.example" });
 	the_pages = f->named;
 	get_status_page(f, 404, "text/html");
-	assert_non_null(strstr(f->answer.body, "<footer>Operated by A &amp; &lt;B&gt;. <a "
-	                                       "href=\"mailto:a@b.example\">Contact</a></footer>"));
+	assert_non_null(strstr(
+		f->answer.body,
+		"<footer>Operated by A &amp; &lt;B&gt;. <a href=\"mailto:a@b.example\">Contact</a> "
+		"<a href=\"https://api.sho.rt/report\">Report this link</a></footer>"));
+	assert_null(strstr(f->answer.body, "api.sho.rt/app/"));
+	get_status_page(f, 429, "text/html");
 	assert_null(strstr(f->answer.body, "api.sho.rt"));
 	http_fixture_request(&f->server, START_REQUEST, &f->answer);
 	the_pages = f->plain;
 	assert_non_null(
 		strstr(f->answer.body,
 	               "<p><a href=\"https://api.sho.rt/app/\">Shorten a link</a></p>\n<footer>"));
+	assert_null(strstr(f->answer.body, "/report"));
 }
 
 TEST_CASE(has_a_start_page_and_an_icon)

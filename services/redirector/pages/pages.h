@@ -9,27 +9,17 @@
 #include <stdbool.h>
 
 #include "lib/http/http_server.h"
-#include "services/redirector/page_texts.h"
+#include "services/redirector/pages/page.h"
 
 struct pages;
 
-/* Everything is borrowed. */
-struct pages_config {
-	const struct page_texts *texts;
-	/* Of short links: "https://sho.rt". */
-	const char *public_base_url;
-	/* Linked from the start page; "": no link. */
-	const char *dashboard_url;
-	/* "": not named. */
-	const char *operator_name;
-	/* A mail address or a URL; "": none. */
-	const char *operator_contact;
-};
-
-/* Renders all pages in all languages. */
-struct pages *pages_new(const struct pages_config *config);
+/* Renders all pages in all languages. Everything in site is borrowed. */
+struct pages *pages_new(const struct page_site *site);
 /* Not before the server that sends them has stopped. NULL is allowed. */
 void pages_free(struct pages *pages);
+
+/* For pages with content of their own. */
+const struct page_site *pages_site(const struct pages *pages);
 
 /*
  * Whether an Accept header (RFC 9110, 12.5.1) names text/html, and JSON with no greater weight.
@@ -43,6 +33,13 @@ bool pages_prefers_html(const char *accept);
  */
 enum http_progress pages_respond_error(const struct pages *pages, struct http_exchange *x,
                                        unsigned status, const char *detail);
+
+/*
+ * The same with the page of a reason, which has a status of its own: "used_up" and "ended" are 410,
+ * "blocked" is 451.
+ */
+enum http_progress pages_respond_reason(const struct pages *pages, struct http_exchange *x,
+                                        const char *name, const char *detail);
 
 /* The page at "/": 200. Clients that do not want HTML get a line of text. */
 enum http_progress pages_respond_start(const struct pages *pages, struct http_exchange *x);

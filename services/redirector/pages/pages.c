@@ -1,0 +1,184 @@
+#include "services/redirector/pages/pages.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/base/mem.h"
+#include "lib/base/strbuf.h"
+#include "lib/http/http_accept.h"
+#include "lib/http/http_problem.h"
+#include "lib/links/link.h"
+
+static const char favicon[] =
+	"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 48 48\" fill=\"none\" "
+	"stroke=\"#fff\" stroke-width=\"3\" stroke-linecap=\"round\" stroke-linejoin=\"round\">"
+	"<rect width=\"48\" height=\"48\" rx=\"10\" fill=\"#a93f28\" stroke=\"none\"/>"
+	"<path d=\"M24 8v32M18 40h12M24 12h11l4 4-4 4H24zM24 23H13l-4 4 4 4h11z\"/></svg>";
+
+/* Of pages with the same status, the first is that of the status alone. */
+static const struct {
+	const char *name;
+	unsigned status;
+	/* It may say something about a link that should be reported. */
+	bool is_of_link;
+} all[] = {
+	{ "404", 404, true },   { "410", 410, true },  { "used_up", 410, true },
+	{ "ended", 410, true }, { "451", 451, true },  { "blocked", 451, true },
+	{ "429", 429, false },  { "503", 503, false }, { "405", 405, false },
+	{ "400", 400, false },  { "408", 408, false }, { "411", 411, false },
+	{ "413", 413, false },  { "414", 414, false }, { "431", 431, false },
+	{ "500", 500, false },  { "start", 0, false },
+};
+#define PAGES ARRAY_SIZE(all)
+#define START (PAGES - 1)
+
+struct rendered {
+	char *html;
+	size_t len;
+};
+
+struct pages {
+	struct page_site site;
+	/* PAGES for each language. */
+	struct rendered *rendered;
+};
+
+static void add_dashboard(struct page *page)
+{
+	if (page->site->dashboard_url[0] == '\0')
+		return;
+	page_add(page, "<p><a href=\"");
+	page_add_escaped(page, page->site->dashboard_url);
+	page_add(page, "\">");
+	page_add_text(page, "start.dashboard");
+	page_add(page, "</a></p>\n");
+}
+
+static struct rendered render(const struct pages *pages, size_t language, size_t which)
+{
+	char key[64];
+	struct page page;
+	page_begin(&page, &pages->site, language);
+	page_begin_body(&page, all[which].name, NULL, all[which].status);
+	page_add(&page, "<p>");
+	snprintf(key, sizeof(key), "%s.text", all[which].name);
+	page_add_text(&page, key);
+	page_add(&page, "</p>\n");
+	if (which == START)
+		add_dashboard(&page);
+	page_end(&page, all[which].is_of_link ? "" : PAGE_NO_REPORT);
+	struct rendered rendered;
+	rendered.html = strbuf_take(&page.html, &rendered.len);
+	strbuf_clear(&page.html);
+	return rendered;
+}
+
+struct pages *pages_new(const struct page_site *site)
+{
+	struct pages *pages = mem_zero(sizeof(*pages));
+	pages->site = *site;
+	size_t languages = page_texts_languages(site->texts);
+	pages->rendered = mem_array(languages * PAGES, sizeof(*pages->rendered));
+	for (size_t language = 0; language < languages; language++)
+		for (size_t which = 0; which < PAGES; which++)
+			pages->rendered[language * PAGES + which] = render(pages, language, which);
+	return pages;
+}
+
+void pages_free(struct pages *pages)
+{
+	if (!pages)
+		return;
+	size_t count = page_texts_languages(pages->site.texts) * PAGES;
+	for (size_t i = 0; i < count; i++)
+		free(pages->rendered[i].html);
+	free(pages->rendered);
+	free(pages);
+}
+
+const struct page_site *pages_site(const struct pages *pages)
+{
+	return &pages->site;
+}
+
+bool pages_prefers_html(const char *accept)
+{
+	int html = 0, json = 0;
+	struct http_accept_item type;
+	while (accept && http_accept_next(&accept, &type)) {
+		int weight = type.weight < 0 ? HTTP_ACCEPT_WEIGHT_MAX : type.weight;
+		if (http_accept_is(&type, "text/html") && weight > html)
+			html = weight;
+		if (http_accept_is(&type, "application/problem+json") ||
+		    http_accept_is(&type, "application/json"))
+			json = weight > json ? weight : json;
+	}
+	return html > 0 && html >= json;
+}
+
+/* False: the client wants no HTML, or there is no such page. */
+static bool send_page(const struct pages *pages, struct http_exchange *x, size_t which)
+{
+	http_exchange_add_fixed_header(x, "Vary", "Accept, Accept-Language");
+	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
+	if (which >= PAGES || !pages_prefers_html(http_exchange_joined_header(x, "Accept")))
+		return false;
+	size_t language = page_language(&pages->site, x);
+	const struct rendered *rendered = &pages->rendered[language * PAGES + which];
+	page_add_policy(x, &pages->site, language, PAGE_PLAIN);
+	http_exchange_set_fixed_body(x, "text/html; charset=utf-8", rendered->html, rendered->len);
+	return true;
+}
+
+static enum http_progress respond_error(const struct pages *pages, struct http_exchange *x,
+                                        size_t which, unsigned status, const char *detail)
+{
+	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
+	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
+	if (!send_page(pages, x, which))
+		return http_problem_respond(x, status, NULL, detail, NULL);
+	http_exchange_set_status(x, status);
+	return HTTP_COMPLETE;
+}
+
+enum http_progress pages_respond_error(const struct pages *pages, struct http_exchange *x,
+                                       unsigned status, const char *detail)
+{
+	size_t which = 0;
+	while (which < PAGES && all[which].status != status)
+		which++;
+	return respond_error(pages, x, which, status, detail);
+}
+
+enum http_progress pages_respond_reason(const struct pages *pages, struct http_exchange *x,
+                                        const char *name, const char *detail)
+{
+	size_t which = 0;
+	while (which < START && strcmp(all[which].name, name) != 0)
+		which++;
+	return respond_error(pages, x, which, all[which].status, detail);
+}
+
+enum http_progress pages_respond_start(const struct pages *pages, struct http_exchange *x)
+{
+	http_exchange_add_fixed_header(x, "Cache-Control", "no-cache");
+	if (send_page(pages, x, START))
+		return HTTP_COMPLETE;
+	char text[LINK_URL_SIZE + 128];
+	snprintf(text, sizeof(text),
+	         "This is Waymark, a URL shortener. Short links begin with %s/.\n",
+	         pages->site.public_base_url);
+	http_exchange_set_body(x, "text/plain; charset=utf-8", text, strlen(text));
+	return HTTP_COMPLETE;
+}
+
+enum http_progress pages_respond_favicon(struct http_exchange *x)
+{
+	http_exchange_add_fixed_header(x, "Cache-Control", "public, max-age=86400");
+	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
+	http_exchange_set_fixed_body(x, "image/svg+xml", favicon, sizeof(favicon) - 1);
+	return HTTP_COMPLETE;
+}
