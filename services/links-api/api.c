@@ -6,12 +6,12 @@
 #include "lib/base/mem.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/health/health_probe.h"
+#include "services/links-api/http/time_zones.h"
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/oidc_client.h"
 #include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/live/live_feed.h"
 #include "services/links-api/routes.h"
-#include "services/links-api/statistics/local_calendar.h"
 #include "services/links-api/statistics/visit_export.h"
 
 #define PG_WAITERS_MAX 256
@@ -80,6 +80,7 @@ static enum err load_policies(struct api *api, struct metrics *metrics)
 	api->base->aliases = api->own_hosts;
 	api->base->reserved = api->reserved_slugs;
 	api->base->hosts = api->hosts;
+	api->base->schemes = api->config->destination_schemes;
 	api->base->destination_bytes_max = (size_t)api->config->destination_bytes_max;
 	api->base->slug_length_max = (size_t)api->config->slug_length_max;
 	api->base->is_slug_exact = slug_case_is_exact(api->config->slug_case);
@@ -128,7 +129,7 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	                             metrics_gauge(metrics, "waymark_password_jobs_queued",
 	                                           "Password jobs waiting for a worker thread.",
 	                                           NULL));
-	api->zones = local_calendar_zones_new();
+	api->zones = time_zones_new();
 	api->exports = visit_export_limiter_new();
 	api->route_metrics = routes_metrics_new(metrics);
 	api->cross_site_requests = metrics_counter(
@@ -166,7 +167,7 @@ void api_free(struct api *api)
 	routes_metrics_free(api->route_metrics);
 	tracer_stop(api->tracer);
 	visit_export_limiter_free(api->exports);
-	local_calendar_zones_free(api->zones);
+	time_zones_free(api->zones);
 	link_cache_free(api->cache);
 	rate_limit_free(api->limits);
 	redis_pool_free(api->redis);

@@ -11,6 +11,7 @@
 #include "lib/links/slug.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
+#include "services/links-api/destinations/app_url.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/health/health_probe.h"
 #include "services/links-api/http/cors.h"
@@ -146,6 +147,8 @@ static const struct env_var vars[] = {
 	ENV_TEXT(
 		"OWN_HOSTS", struct config, own_hosts, "",
 		"more hosts of this service that links may not point at: example.com, .example.com, …"),
+	ENV_TEXT("DESTINATION_SCHEMES", struct config, destination_schemes, "",
+	         "schemes of apps that destinations may have beside http and https: myapp, tel, …"),
 	ENV_TEXT("RESERVED_SLUGS", struct config, reserved_slugs, "",
 	         "slugs that users may not choose, in addition to the built-in list"),
 	SLUG_CASE_VAR(struct config),
@@ -206,6 +209,11 @@ static size_t check_lists(const struct config *config, struct strbuf *problems)
 	size_t wrong = 0;
 	wrong += env_check_entries(config->own_hosts, is_host, "OWN_HOSTS",
 	                           "is not a host: write example.com or .example.com", problems);
+	wrong += env_check_entries(
+		config->destination_schemes, app_url_scheme_is_valid, "DESTINATION_SCHEMES",
+		"is not the scheme of an app in lower case; http, https and schemes that browsers "
+		"run or show themselves are not allowed",
+		problems);
 	wrong += env_check_entries(config->reserved_slugs, is_slug, "RESERVED_SLUGS",
 	                           "is not a slug", problems);
 	wrong += env_check_entries(

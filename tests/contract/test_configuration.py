@@ -130,6 +130,8 @@ OF_LINKS_API = [
     ({"LIVE_STREAMS": "1024"}, "LIVE_STREAMS", "1024 must be less than HTTP_CONNECTIONS, which is 1024"),
     ({"HTTP_CONNECTIONS": "600"}, "LIVE_STREAMS", "600 must be less than HTTP_CONNECTIONS, which is 600"),
     ({"RESERVED_SLUGS": "help, no/slug"}, "RESERVED_SLUGS", '"no/slug"'),
+    ({"DESTINATION_SCHEMES": "myapp, javascript"}, "DESTINATION_SCHEMES", '"javascript" is not the scheme of an app'),
+    ({"DESTINATION_SCHEMES": "MyApp"}, "DESTINATION_SCHEMES", '"MyApp" is not the scheme of an app'),
     ({"OWN_HOSTS": "wm.example, https://wm.example"}, "OWN_HOSTS", '"https://wm.example"'),
     ({"CORS_ORIGINS": "https://app.example, app.example"}, "CORS_ORIGINS", '"app.example"'),
     ({"MAIL_FROM": "a@b, c@d"}, "MAIL_FROM", "must be an address"),

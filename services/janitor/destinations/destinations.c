@@ -263,7 +263,10 @@ static enum err check_link(struct checker *c, const struct link_check_due *link)
 	c->wait_ms = 0;
 	enum err err = fetch_url_parse(link->url, &c->url);
 	bool has_next = err == OK;
-	complete(c, err == ERR_LIMIT ? LINK_CHECK_NEVER : LINK_CHECK_NO_ANSWER);
+	/* Apps answer nobody. */
+	bool is_of_app =
+		strncmp(link->url, "http://", 7) != 0 && strncmp(link->url, "https://", 8) != 0;
+	complete(c, err == ERR_LIMIT || is_of_app ? LINK_CHECK_NEVER : LINK_CHECK_NO_ANSWER);
 	err = OK;
 	while (err == OK && has_next && !shutdown_requested(c->run->shutdown))
 		err = check_host(c, &has_next);

@@ -5,14 +5,14 @@
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/accounts/credentials.h"
-#include "services/links-api/accounts/password_job.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/response.h"
+#include "services/links-api/http/time_zones.h"
 #include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/password_job.h"
 #include "services/links-api/identity/session.h"
 #include "services/links-api/identity/user_store.h"
-#include "services/links-api/statistics/local_calendar.h"
 
 /* A request that requires the caller's password. */
 struct password_check {
@@ -324,7 +324,7 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 	struct update *u = ctx;
 	const struct request *r = u->request;
 	const char *tz = u->change.settings.tz;
-	enum err err = *tz ? local_calendar_zones_check(r->api->zones, conn, tz) : OK;
+	enum err err = *tz ? time_zones_check(r->api->zones, conn, tz) : OK;
 	u->has_unknown_zone = err == ERR_NOT_FOUND;
 	if (err == OK)
 		err = user_store_lock(conn, r->user_id);

@@ -6,12 +6,12 @@
 #include "lib/base/array.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/credentials.h"
-#include "services/links-api/accounts/password_job.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/page_url.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/password_job.h"
 #include "services/links-api/identity/secret.h"
 #include "services/links-api/mail/mail_queue.h"
 

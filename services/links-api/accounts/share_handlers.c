@@ -5,13 +5,13 @@
 #include "lib/links/link_store.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/credentials.h"
-#include "services/links-api/accounts/password_job.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/membership.h"
+#include "services/links-api/identity/password_job.h"
 #include "services/links-api/identity/share.h"
 
 #define PAGE "/app/shared#"
@@ -19,12 +19,6 @@
 #define LIMITED_NAME_SIZE 32
 
 /* --- create --- */
-
-static const struct json *member_or_null(const struct json *object, const char *name)
-{
-	const struct json *value = json_get(object, name);
-	return value && json_type(value) != JSON_NULL ? value : NULL;
-}
 
 static void read_tag(const struct json *value, struct share *out, struct http_problem_fields *wrong)
 {
@@ -228,7 +222,7 @@ enum http_progress share_handlers_create(void *ctx, struct http_exchange *x)
 	} else if (err == OK && *c->password) {
 		err = check_room(c);
 		if (err == OK)
-			return password_job_submit(c, PASSWORD_DOOR_NEW_SHARE, r->user_id, NULL,
+			return password_job_submit(c, PASSWORD_DOOR_NEW_GUARD, r->user_id, NULL,
 			                           create_job);
 		answer(c, err);
 	} else if (err == OK) {

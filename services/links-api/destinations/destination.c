@@ -242,6 +242,7 @@ const char *destination_code(const char *reason)
 		{ "is not valid UTF-8", "utf8" },
 		{ "contains a backslash", "url-backslash" },
 		{ "contains a tab or a line break", "control-character" },
+		{ "contains a control character", "control-character" }, /* app_url.c */
 		{ "must begin with http:// or https://", "url-scheme" },
 		{ "must not contain a username or password", "url-user" },
 		{ "has a malformed host or port", "url-host" },

@@ -25,6 +25,7 @@ enum err public_base_init(struct public_base *base, const char *url, const char 
 	}
 	*base = (struct public_base){ .host = parsed.host,
 		                      .port = parsed.port,
+		                      .schemes = "",
 		                      .destination_bytes_max = LINK_URL_MAX,
 		                      .slug_length_max = SLUG_LENGTH_MAX };
 	memcpy(base->url, parsed.url, len);

@@ -27,6 +27,8 @@ struct public_base {
 	const struct host_policy *aliases;
 	/* Allowed destination hosts; borrowed; NULL = any. */
 	struct host_guard *hosts;
+	/* DESTINATION_SCHEMES; borrowed; "" from public_base_init. */
+	const char *schemes;
 	/* Of the normal form of a destination, up to LINK_URL_MAX. */
 	size_t destination_bytes_max;
 	/* Extra reserved slugs; borrowed; NULL = none. */

@@ -29,7 +29,7 @@ struct oidc_client;
 struct outbox_relay;
 struct public_base;
 struct reserved_slugs;
-struct local_calendar_zones;
+struct time_zones;
 struct routes_metrics;
 struct visit_export_limiter;
 
@@ -50,7 +50,7 @@ struct api {
 	struct rate_limit *limits;
 	struct link_cache *cache;
 	struct worker_pool *password_workers;
-	struct local_calendar_zones *zones;
+	struct time_zones *zones;
 	struct visit_export_limiter *exports;
 	struct routes_metrics *route_metrics;
 	/* NULL: no spans. */

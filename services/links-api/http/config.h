@@ -105,6 +105,8 @@ struct config {
 	enum log_level log_level;
 	/* In addition to the host of PUBLIC_BASE_URL. */
 	char own_hosts[4096];
+	/* Of apps, in addition to http and https. */
+	char destination_schemes[1024];
 	/* In addition to those in slug.h. */
 	char reserved_slugs[65536];
 	char slug_case[SLUG_CASE_SIZE];

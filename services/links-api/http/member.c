@@ -1,5 +1,6 @@
 #include "services/links-api/http/member.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,23 @@ void member_pointer(const char *name, char out[static HTTP_PROBLEM_POINTER_SIZE]
 	out[at] = '\0';
 }
 
+void member_point(char out[static HTTP_PROBLEM_POINTER_SIZE], const char *parent,
+                  const char *format, ...)
+{
+	va_list args;
+	int len = snprintf(out, HTTP_PROBLEM_POINTER_SIZE, "%s", parent);
+	va_start(args, format);
+	if (len < HTTP_PROBLEM_POINTER_SIZE)
+		vsnprintf(out + len, (size_t)(HTTP_PROBLEM_POINTER_SIZE - len), format, args);
+	va_end(args);
+}
+
+const struct json *member_or_null(const struct json *object, const char *name)
+{
+	const struct json *value = json_get(object, name);
+	return value && json_type(value) != JSON_NULL ? value : NULL;
+}
+
 static bool is_among(const char *name, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -40,13 +58,22 @@ static bool is_among(const char *name, const char *const *names, size_t count)
 void member_reject_unknown(const struct json *object, const char *const *names, size_t count,
                            struct http_problem_fields *wrong)
 {
+	member_reject_unknown_at(object, "", names, count, wrong);
+}
+
+void member_reject_unknown_at(const struct json *object, const char *parent,
+                              const char *const *names, size_t count,
+                              struct http_problem_fields *wrong)
+{
 	const char *name;
 	struct json *value;
 	for (size_t at = 0; (at = json_next(object, at, &name, &value));) {
 		if (is_among(name, names, count))
 			continue;
-		char pointer[HTTP_PROBLEM_POINTER_SIZE];
-		member_pointer(name, pointer);
+		char escaped[HTTP_PROBLEM_POINTER_SIZE];
+		char pointer[2 * HTTP_PROBLEM_POINTER_SIZE];
+		member_pointer(name, escaped);
+		snprintf(pointer, sizeof(pointer), "%s%s", parent, escaped);
 		http_problem_add_field(wrong, pointer, "unknown", "unknown field");
 	}
 }

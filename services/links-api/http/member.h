@@ -16,9 +16,20 @@
 /* Writes "/" and the escaped name (JSON Pointer, RFC 6901). Truncates a name that does not fit. */
 void member_pointer(const char *name, char out[static HTTP_PROBLEM_POINTER_SIZE]);
 
+/* Writes the pointer of what is below parent: member_point(out, "/rules/3", "/when/%s", name). */
+void member_point(char out[static HTTP_PROBLEM_POINTER_SIZE], const char *parent,
+                  const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* NULL: object has no member of that name, or it is null. */
+const struct json *member_or_null(const struct json *object, const char *name);
+
 /* Reports every member of object whose name is not in names. */
 void member_reject_unknown(const struct json *object, const char *const *names, size_t count,
                            struct http_problem_fields *wrong);
+/* The same for an object inside the body; parent: its pointer. */
+void member_reject_unknown_at(const struct json *object, const char *parent,
+                              const char *const *names, size_t count,
+                              struct http_problem_fields *wrong);
 
 /* The string, borrowed from value. NULL: it is no string, which is reported at pointer. */
 const char *member_text(const struct json *value, const char *pointer,

@@ -16,8 +16,8 @@
 #define WAYMARK_SERVICES_LINKS_API_LINKS_BULK_CREATE_H
 
 #include "lib/base/digest.h"
-#include "lib/links/link_check_store.h"
 #include "services/links-api/links/link_bulk.h"
+#include "services/links-api/links/link_details.h"
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/links/link_request.h"
 #include "services/links-api/links/slug_allocator.h"
@@ -67,10 +67,8 @@ struct link_bulk {
 	struct link_quota quota;
 	/* The items of the current round; room for all. */
 	struct slug_allocator_item **round;
-	struct statistics *statistics;
-	struct link_check *checks;
 	/* Of the links in the response. */
-	char **notes;
+	struct link_details details;
 	/* Of the steady clock. */
 	int64_t deadline_us;
 };

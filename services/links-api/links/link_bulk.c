@@ -101,22 +101,11 @@ struct link_bulk *link_bulk_new(struct request *r, enum link_bulk_kind kind,
 	bulk->count = json_count(items);
 	bulk->items = mem_array(bulk->count, sizeof(*bulk->items));
 	bulk->round = mem_array(bulk->count, sizeof(struct slug_allocator_item *));
-	bulk->statistics = mem_array(bulk->count, sizeof(*bulk->statistics));
-	bulk->checks = mem_array(bulk->count, sizeof(*bulk->checks));
-	bulk->notes = mem_array(bulk->count, sizeof(*bulk->notes));
 	for (size_t i = 0; i < bulk->count; i++)
 		read_item(bulk, kind, json_at(items, i), &bulk->items[i]);
 	bulk_create_match(bulk);
 	bulk->deadline_us = clock_steady_us(r->api->clock) + TIME_LIMIT_US;
 	return bulk;
-}
-
-static void clear_notes(struct link_bulk *bulk)
-{
-	for (size_t i = 0; i < bulk->count; i++) {
-		free(bulk->notes[i]);
-		bulk->notes[i] = NULL;
-	}
 }
 
 void link_bulk_free(struct link_bulk *bulk)
@@ -125,12 +114,9 @@ void link_bulk_free(struct link_bulk *bulk)
 		json_free(bulk->items[i].problem);
 		link_request_clear(&bulk->items[i].input);
 	}
-	clear_notes(bulk);
-	free(bulk->notes);
+	link_details_clear(&bulk->details);
 	free(bulk->items);
 	free(bulk->round);
-	free(bulk->statistics);
-	free(bulk->checks);
 	free(bulk);
 }
 
@@ -139,7 +125,6 @@ void link_bulk_free(struct link_bulk *bulk)
 /* Also resets the outcomes of an earlier try, except for items that are refused. */
 static void reset(struct link_bulk *bulk)
 {
-	clear_notes(bulk);
 	for (size_t i = 0; i < bulk->count; i++) {
 		struct link_bulk_item *item = &bulk->items[i];
 		if (item->outcome != BULK_INVALID && item->outcome != BULK_KEY_LIMITED)
@@ -243,12 +228,7 @@ static enum err read_details(struct link_bulk *bulk, struct pg_conn *conn)
 	for (size_t i = 0; i < bulk->count; i++)
 		ids[i] = bulk_create_has_link(&bulk->items[i]) ? bulk->items[i].link.entry.id
 		                                               : NO_LINK_ID;
-	enum err err = statistics_store_get_bulk(conn, ids, bulk->count, bulk->statistics);
-	if (err == OK)
-		err = link_check_store_get_bulk(conn, ids, bulk->count, bulk->checks);
-	if (err == OK)
-		err = link_notes_store_get_bulk(conn, bulk->request->workspace_id, ids, bulk->count,
-		                                bulk->notes);
+	enum err err = link_details_read(&bulk->details, bulk->request, conn, ids, bulk->count);
 	free(ids);
 	return err;
 }
@@ -334,8 +314,8 @@ static struct json *result_of(const struct link_bulk *bulk, size_t index, int64_
 	json_set_int(result, "status", outcomes[item->outcome].status);
 	if (bulk_create_has_link(item))
 		json_set(result, "link",
-		         link_json_new(&item->link, &bulk->statistics[index], &bulk->checks[index],
-		                       bulk->notes[index], bulk->request->api->base, now_us));
+		         link_json_new(&item->link, &bulk->details, index, bulk->request->api->base,
+		                       now_us));
 	else
 		json_set(result, "problem",
 		         item->problem ? json_share(item->problem) : problem_of(bulk, item));

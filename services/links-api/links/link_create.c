@@ -11,6 +11,7 @@
 #include "services/links-api/links/idempotency.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
+#include "services/links-api/links/link_details.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
@@ -29,10 +30,7 @@ struct creation {
 	/* Of a link of nobody. */
 	struct secret claim_token;
 	struct link link;
-	struct statistics statistics;
-	struct link_check check;
-	/* As the response shows them; owned. */
-	char *notes;
+	struct link_details details;
 	/* The link existed before. */
 	bool is_reused;
 	/* The requested slug belongs to another link; and to this DELETED one of the user, or 0. */
@@ -62,7 +60,7 @@ static struct creation *creation_new(struct request *r, enum link_request_kind k
 static void creation_free(struct creation *c)
 {
 	link_request_clear(&c->input);
-	free(c->notes);
+	link_details_clear(&c->details);
 	free(c);
 }
 
@@ -73,8 +71,7 @@ static enum err write_notes(struct creation *c, struct pg_conn *conn)
 {
 	bool is_changed;
 	const char *notes = c->input.notes ? c->input.notes : "";
-	if (c->request->user_id)
-		c->notes = mem_text(notes);
+	link_details_set_new(&c->details, c->link.entry.id, c->request->user_id ? notes : NULL);
 	return notes[0] != '\0' ? link_notes_store_set(conn, c->link.entry.id, notes, &is_changed)
 	                        : OK;
 }
@@ -88,14 +85,8 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 		link_reuse_store_find(conn, c->request->workspace_id, c->request->tags, &wanted, 1);
 	if (err == OK && !wanted.is_found)
 		err = ERR_NOT_FOUND;
-	if (err == OK)
-		err = statistics_store_get(conn, c->link.entry.id, &c->statistics);
-	if (err == OK)
-		err = link_check_store_get_bulk(conn, &c->link.entry.id, 1, &c->check);
-	if (err == OK)
-		err = link_notes_store_get_bulk(conn, c->request->workspace_id, &c->link.entry.id,
-		                                1, &c->notes);
-	return err;
+	return err == OK ? link_details_read(&c->details, c->request, conn, &c->link.entry.id, 1)
+	                 : err;
 }
 
 /* ERR_INVALID: the requested slug is used. Unlike ERR_CONFLICT, a retry cannot help. */
@@ -115,8 +106,6 @@ static enum err insert(struct creation *c, struct pg_conn *conn,
 		err = item.err;
 	if (err != OK)
 		return err;
-	c->statistics = (struct statistics){ .link_id = c->link.entry.id };
-	c->check = (struct link_check){ .status = LINK_CHECK_NEVER };
 	err = write_notes(c, conn);
 	if (err != OK)
 		return err;
@@ -147,8 +136,7 @@ static enum err build_response(const struct creation *c, const char *claim_token
 	const struct request *r = c->request;
 	struct json *body = json_new_object();
 	json_set(body, "link",
-	         link_json_new(&c->link, &c->statistics, &c->check, c->notes, r->api->base,
-	                       request_now_us(r)));
+	         link_json_new(&c->link, &c->details, 0, r->api->base, request_now_us(r)));
 	if (claim_token)
 		json_set_text(body, "claim_token", claim_token);
 	set_headers(c, &i->response);
@@ -202,8 +190,6 @@ static enum err execute(void *ctx, struct idempotency *i)
 	struct creation *c = ctx;
 	c->is_reused = c->is_slug_used = false;
 	c->deleted_id = 0;
-	free(c->notes);
-	c->notes = NULL;
 	if (c->is_invalid)
 		return ERR_INVALID;
 	enum err err = c->request->user_id ? execute_own(c, i->conn) : execute_public(c, i->conn);

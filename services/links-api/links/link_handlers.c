@@ -13,6 +13,7 @@
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
+#include "services/links-api/links/link_details.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
@@ -23,10 +24,7 @@
 /* The link of a request, and what is read with it. About 10 KB. */
 struct handled_link {
 	struct link link;
-	struct statistics statistics;
-	struct link_check check;
-	/* Owned; NULL = not for this reader. */
-	char *notes;
+	struct link_details details;
 	struct link_change_conflict conflict;
 	/* If-Match names another version. */
 	bool is_stale;
@@ -51,8 +49,7 @@ static enum http_progress answer_link(struct request *r, const struct handled_li
 		return response_failure(r, ERR_INTERNAL);
 	struct json *answer = json_new_object();
 	json_set(answer, "link",
-	         link_json_new(&s->link, &s->statistics, &s->check, s->notes, r->api->base,
-	                       request_now_us(r)));
+	         link_json_new(&s->link, &s->details, 0, r->api->base, request_now_us(r)));
 	return response_json(r, 200, answer);
 }
 
@@ -88,24 +85,16 @@ static enum http_progress answer_error(struct request *r, const struct handled_l
 	return response_failure(r, err);
 }
 
-/* All that the response shows beside the link itself. */
 static enum err read_details(const struct request *r, struct pg_conn *conn, struct handled_link *s)
 {
-	int64_t id = s->link.entry.id;
-	enum err err = statistics_store_get(conn, id, &s->statistics);
-	if (err == OK)
-		err = link_check_store_get_bulk(conn, &id, 1, &s->check);
-	free(s->notes);
-	s->notes = NULL;
-	return err == OK ? link_notes_store_get_bulk(conn, r->workspace_id, &id, 1, &s->notes)
-	                 : err;
+	return link_details_read(&s->details, r, conn, &s->link.entry.id, 1);
 }
 
 /* Ends the request. */
 static enum http_progress answer(struct request *r, struct handled_link *s, enum err err)
 {
 	enum http_progress progress = err == OK ? answer_link(r, s) : answer_error(r, s, err);
-	free(s->notes);
+	link_details_clear(&s->details);
 	return progress;
 }
 
@@ -348,7 +337,7 @@ enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 	struct change_context context = { r, hard ? link_change_purge : link_change_delete,
 		                          .link = &s };
 	enum err err = change(&context);
-	free(s.notes);
+	link_details_clear(&s.details);
 	return err == OK ? response_no_content(r) : answer_error(r, &s, err);
 }
 

@@ -36,10 +36,10 @@ static void set_check(struct json *json, const struct link_check *check)
 	json_set_time(json, "last_checked_at", check->last_checked_at_us);
 }
 
-struct json *link_json_new(const struct link *link, const struct statistics *statistics,
-                           const struct link_check *check, const char *notes,
-                           const struct public_base *base, int64_t now_us)
+struct json *link_json_new(const struct link *link, const struct link_details *details,
+                           size_t place, const struct public_base *base, int64_t now_us)
 {
+	const struct statistics *statistics = &details->statistics[place];
 	const struct link_entry *entry = &link->entry;
 	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
 	public_base_short_url(base, entry->slug, short_url);
@@ -69,13 +69,13 @@ struct json *link_json_new(const struct link *link, const struct statistics *sta
 	json_set_text(json, "expired_url", entry->expired_url[0] ? entry->expired_url : NULL);
 	json_set_text(json, "title", link->title);
 	json_set(json, "tags", tags_json(&link->tags));
-	json_set_text(json, "notes", notes);
+	json_set_text(json, "notes", details->notes[place]);
 	json_set_int(json, "version", entry->version);
 	json_set_int(json, "humans", statistics->visit_count);
 	json_set_int(json, "bots", statistics->bot_count);
 	json_set_int(json, "total", statistics->visit_count + statistics->bot_count);
 	json_set_time(json, "last_visited_at", statistics->last_visited_at_us);
-	set_check(json, check);
+	set_check(json, &details->checks[place]);
 	json_set_time(json, "created_at", link->created_at_us);
 	json_set_time(json, "updated_at", link->updated_at_us);
 	json_set_time(json, "deleted_at", link->deleted_at_us);

@@ -11,15 +11,13 @@
 
 #include <stdint.h>
 
-#include "lib/clicks/statistics_store.h"
 #include "lib/json/json.h"
 #include "lib/links/link.h"
-#include "lib/links/link_check_store.h"
 #include "services/links-api/destinations/public_base.h"
+#include "services/links-api/links/link_details.h"
 
-/* state is computed for now_us. notes: of link_notes_store_get_bulk. The caller owns it. */
-struct json *link_json_new(const struct link *link, const struct statistics *statistics,
-                           const struct link_check *check, const char *notes,
-                           const struct public_base *base, int64_t now_us);
+/* place: of the link in details. state is computed for now_us. The caller owns the result. */
+struct json *link_json_new(const struct link *link, const struct link_details *details,
+                           size_t place, const struct public_base *base, int64_t now_us);
 
 #endif

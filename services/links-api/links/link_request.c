@@ -10,8 +10,7 @@
 #include "lib/base/timestamp.h"
 #include "lib/base/url.h"
 #include "lib/base/utf8.h"
-#include "lib/links/host_guard.h"
-#include "services/links-api/destinations/destination.h"
+#include "services/links-api/destinations/destination_check.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/reserved_slugs.h"
@@ -25,45 +24,16 @@ struct reading {
 	struct http_problem_fields *wrong;
 };
 
-/* out: owned. */
-static void read_url(const struct reading *r, const struct json *value, const char *pointer,
-                     char **out)
-{
-	const char *text = member_text(value, pointer, r->wrong);
-	if (!text)
-		return;
-	struct destination destination;
-	const char *reason = NULL;
-	enum err err = destination_parse(text, strlen(text), &destination, &reason);
-	const char *code = err == OK ? NULL : destination_code(reason);
-	if (err == OK ? strlen(destination.url) > r->base->destination_bytes_max
-	              : strcmp(code, "too-many-bytes") == 0)
-		http_problem_add_field(r->wrong, pointer, "too-many-bytes",
-		                       "must have at most %zu bytes",
-		                       r->base->destination_bytes_max);
-	else if (err != OK)
-		http_problem_add_field(r->wrong, pointer, code, "%s", reason);
-	else if (public_base_owns(r->base, &destination.host, destination.port))
-		http_problem_add_field(r->wrong, pointer, "url-self",
-		                       "must not point to this service");
-	else if (r->base->hosts &&
-	         host_guard_check(r->base->hosts, destination.url) != HOST_POLICY_ALLOWED)
-		http_problem_add_field(r->wrong, pointer, "url-blocked",
-		                       "destination host is blocked");
-	else
-		*out = mem_text(destination.url);
-}
-
 static void read_original_url(const struct reading *r, const struct json *value,
                               const char *pointer)
 {
-	read_url(r, value, pointer, &r->out->original_url);
+	r->out->original_url = destination_check(r->base, value, pointer, true, r->wrong);
 }
 
 static void read_expired_url(const struct reading *r, const struct json *value, const char *pointer)
 {
 	if (json_type(value) != JSON_NULL)
-		read_url(r, value, pointer, &r->out->expired_url);
+		r->out->expired_url = destination_check(r->base, value, pointer, false, r->wrong);
 }
 
 static void read_slug(const struct reading *r, const struct json *value, const char *pointer)

@@ -12,6 +12,7 @@
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
+#include "services/links-api/links/link_details.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
@@ -26,28 +27,13 @@ struct page {
 	struct link_list_params params;
 	struct link_list list;
 	struct link *links;
-	struct statistics *statistics;
-	struct link_check *checks;
-	char **notes;
+	struct link_details details;
 };
-
-static void page_make_room(struct page *page)
-{
-	size_t room = (size_t)page->params.limit;
-	page->links = mem_array(room, sizeof(*page->links));
-	page->statistics = mem_array(room, sizeof(*page->statistics));
-	page->checks = mem_array(room, sizeof(*page->checks));
-	page->notes = mem_array(room, sizeof(*page->notes));
-}
 
 static void page_free(struct page *page)
 {
 	free(page->links);
-	free(page->statistics);
-	free(page->checks);
-	for (size_t i = 0; page->notes && i < page->list.count; i++)
-		free(page->notes[i]);
-	free(page->notes);
+	link_details_clear(&page->details);
 	free(page);
 }
 
@@ -56,12 +42,7 @@ static enum err read_details(const struct request *r, struct pg_conn *conn, stru
 	int64_t ids[LINK_LIST_PARAMS_LIMIT_MAX];
 	for (size_t i = 0; i < page->list.count; i++)
 		ids[i] = page->links[i].entry.id;
-	enum err err = statistics_store_get_bulk(conn, ids, page->list.count, page->statistics);
-	if (err == OK)
-		err = link_check_store_get_bulk(conn, ids, page->list.count, page->checks);
-	return err == OK ? link_notes_store_get_bulk(conn, r->workspace_id, ids, page->list.count,
-	                                             page->notes)
-	                 : err;
+	return link_details_read(&page->details, r, conn, ids, page->list.count);
 }
 
 static enum err read_page(const struct request *r, struct page *page)
@@ -97,9 +78,8 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 {
 	struct json *links = json_new_array();
 	for (size_t i = 0; i < page->list.count; i++)
-		json_append(links,
-		            link_json_new(&page->links[i], &page->statistics[i], &page->checks[i],
-		                          page->notes[i], r->api->base, request_now_us(r)));
+		json_append(links, link_json_new(&page->links[i], &page->details, i, r->api->base,
+		                                 request_now_us(r)));
 	struct json *answer = json_new_object();
 	json_set(answer, "links", links);
 	json_set(answer, "pagination", page_json(page));
@@ -137,7 +117,7 @@ static enum http_progress answer_query(struct request *r, struct page *page)
 		return response_other_workspace(r);
 	page->params.key_tags = r->tags;
 	search_slug_of_short_link(r->api->base, &page->params);
-	page_make_room(page);
+	page->links = mem_array((size_t)page->params.limit, sizeof(*page->links));
 	enum err err = read_page(r, page);
 	return err == OK ? answer_page(r, page) : answer_error(r, &page->params, err);
 }

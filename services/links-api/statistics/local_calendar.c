@@ -1,13 +1,7 @@
 #include "services/links-api/statistics/local_calendar.h"
 
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "lib/base/array.h"
 #include "lib/base/clock.h"
-#include "lib/base/mem.h"
+#include "services/links-api/http/time_zones.h"
 
 /* The minimum length of an interval. When clocks change, a local hour can be half an hour. */
 static const int64_t interval_min_us[] = {
@@ -28,111 +22,6 @@ const char *local_calendar_interval_name(enum local_calendar_interval interval)
 	return names[interval];
 }
 
-/*
- * SQL reads these zone names as abbreviations, and its CET has no daylight saving time. The
- * replacement zones have had the same local time since 1996 at least.
- */
-static const struct zone_alias {
-	const char *name, *zone;
-} zone_aliases[] = {
-	{ "CET", "Europe/Brussels" },  { "EET", "Europe/Athens" },   { "EST", "America/Panama" },
-	{ "HST", "Pacific/Honolulu" }, { "MET", "Europe/Brussels" }, { "MST", "America/Phoenix" },
-	{ "UCT", "Etc/UTC" },          { "WET", "Europe/Lisbon" },   { "Zulu", "Etc/UTC" },
-};
-#define ZONE_ALIAS_COUNT ARRAY_SIZE(zone_aliases)
-#define ZONE_ALIAS_TEXT_SIZE 128
-#define ZONES_MAX 2000
-
-/* The name to use in SQL. */
-static const char *zone_in_sql(const char *name)
-{
-	for (size_t i = 0; i < ZONE_ALIAS_COUNT; i++)
-		if (strcmp(name, zone_aliases[i].name) == 0)
-			return zone_aliases[i].zone;
-	return name;
-}
-
-static const char zones_sql[] =
-	"SELECT name FROM pg_timezone_names AS zone WHERE name !~ '^(posix/|right/|posixrules$|localtime$|Factory$)' "
-	"AND (name IN ('UTC', 'GMT') OR name = ANY ($3::text[]) "
-	"OR NOT EXISTS (SELECT FROM pg_timezone_abbrevs WHERE lower(abbrev) = lower(name))) "
-	"AND length(name) < $1::int ORDER BY name COLLATE \"C\" LIMIT $2::int";
-
-/* Writes the names as an array literal. */
-static void write_alias_names(char out[static ZONE_ALIAS_TEXT_SIZE])
-{
-	size_t len = 0;
-	for (size_t i = 0; i < ZONE_ALIAS_COUNT; i++)
-		len += (size_t)snprintf(out + len, ZONE_ALIAS_TEXT_SIZE - len, "%c%s",
-		                        i == 0 ? '{' : ',', zone_aliases[i].name);
-	snprintf(out + len, ZONE_ALIAS_TEXT_SIZE - len, "}");
-}
-
-typedef char zone_name[LOCAL_CALENDAR_ZONE_SIZE];
-
-struct local_calendar_zones {
-	pthread_mutex_t lock;
-	/* 0 = not read yet */
-	size_t count;
-	/* Sorted by strcmp. */
-	zone_name *names;
-};
-
-struct local_calendar_zones *local_calendar_zones_new(void)
-{
-	struct local_calendar_zones *zones = mem_zero(sizeof(*zones));
-	pthread_mutex_init(&zones->lock, NULL);
-	zones->names = mem_array(ZONES_MAX, sizeof(zone_name));
-	return zones;
-}
-
-void local_calendar_zones_free(struct local_calendar_zones *zones)
-{
-	if (!zones)
-		return;
-	pthread_mutex_destroy(&zones->lock);
-	free(zones->names);
-	free(zones);
-}
-
-static enum err read_zones(struct local_calendar_zones *zones, struct pg_conn *conn)
-{
-	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	char aliases[ZONE_ALIAS_TEXT_SIZE];
-	write_alias_names(aliases);
-	pg_params_int(&params, LOCAL_CALENDAR_ZONE_SIZE);
-	pg_params_int(&params, ZONES_MAX);
-	pg_params_text(&params, aliases);
-	enum err err = pg_conn_query(conn, zones_sql, &params, &rows);
-	if (err != OK)
-		return err;
-	zones->count = pg_result_count(rows);
-	for (size_t i = 0; i < zones->count; i++)
-		snprintf(zones->names[i], sizeof(zone_name), "%s", pg_result_text(rows, i, 0));
-	pg_result_free(rows);
-	return OK;
-}
-
-static int by_name(const void *wanted, const void *name)
-{
-	return strcmp(wanted, name);
-}
-
-enum err local_calendar_zones_check(struct local_calendar_zones *zones, struct pg_conn *conn,
-                                    const char *zone)
-{
-	/* The default zone needs no lookup. */
-	if (strcmp(zone, "UTC") == 0)
-		return OK;
-	pthread_mutex_lock(&zones->lock);
-	enum err err = zones->count == 0 ? read_zones(zones, conn) : OK;
-	if (err == OK && !bsearch(zone, zones->names, zones->count, sizeof(zone_name), by_name))
-		err = ERR_NOT_FOUND;
-	pthread_mutex_unlock(&zones->lock);
-	return err;
-}
-
 static enum err query_time(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                            int64_t *time_us)
 {
@@ -149,7 +38,7 @@ enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, date);
-	pg_params_text(&params, zone_in_sql(zone));
+	pg_params_text(&params, time_zones_in_sql(zone));
 	return query_time(conn, "SELECT local_start($1::date::timestamp, $2)", &params, start_us);
 }
 
@@ -163,7 +52,7 @@ enum err local_calendar_subtract(struct pg_conn *conn, int64_t to_us, const char
 	}
 	struct pg_params params = { 0 };
 	pg_params_time(&params, to_us - 1);
-	pg_params_text(&params, zone_in_sql(zone));
+	pg_params_text(&params, time_zones_in_sql(zone));
 	pg_params_text(&params, local_calendar_interval_name(interval));
 	pg_params_int(&params, back - 1);
 	return query_time(
@@ -186,7 +75,7 @@ enum err local_calendar_move_back(struct pg_conn *conn, struct statistics_span s
 	struct pg_result *rows = NULL;
 	pg_params_time(&params, span.from_us);
 	pg_params_time(&params, span.to_us);
-	pg_params_text(&params, zone_in_sql(zone));
+	pg_params_text(&params, time_zones_in_sql(zone));
 	pg_params_text(&params, local_calendar_interval_name(interval));
 	pg_params_int(&params, back);
 	enum err err = pg_conn_query(
@@ -276,7 +165,7 @@ enum err local_calendar_starts(struct pg_conn *conn, struct statistics_span span
 	struct pg_result *rows = NULL;
 	pg_params_time(&params, span.from_us);
 	pg_params_time(&params, span.to_us - 1);
-	pg_params_text(&params, zone_in_sql(zone));
+	pg_params_text(&params, time_zones_in_sql(zone));
 	if (interval != LOCAL_CALENDAR_HOUR)
 		pg_params_text(&params, local_calendar_interval_name(interval));
 	enum err err =

@@ -1,7 +1,7 @@
 /*
  * Hours, days, weeks and months in the local time of a time zone. PostgreSQL's copy of the IANA
- * database decides. Zones have their IANA names, including CET and others that SQL reads as
- * abbreviations. local_calendar_zones_check must have found every zone.
+ * database decides. time_zones_check (http/time_zones.h) must
+ * have found every zone.
  *
  * One thread at a time per connection.
  */
@@ -15,8 +15,6 @@
 #include "lib/postgres/pg_conn.h"
 #include "services/links-api/statistics/statistics_range.h"
 
-/* With the NUL. The longest name has 32 bytes. */
-#define LOCAL_CALENDAR_ZONE_SIZE 48
 /* "2026-11-20" */
 #define LOCAL_CALENDAR_DATE_SIZE 11
 
@@ -29,20 +27,6 @@ enum local_calendar_interval {
 
 /* "hour" */
 const char *local_calendar_interval_name(enum local_calendar_interval interval);
-
-/*
- * The names of the zones, read once and cached: the server needs a tenth of a second for them.
- * Without those that its settings define as abbreviations. Safe from any thread.
- */
-struct local_calendar_zones;
-
-struct local_calendar_zones *local_calendar_zones_new(void);
-/* NULL may be freed. */
-void local_calendar_zones_free(struct local_calendar_zones *zones);
-
-/* ERR_NOT_FOUND: unknown zone. Errors of pg_conn_query pass through. */
-enum err local_calendar_zones_check(struct local_calendar_zones *zones, struct pg_conn *conn,
-                                    const char *zone) MUST_CHECK;
 
 /* The start of a local date. ERR_INVALID: the date does not exist. */
 enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const char *zone,

@@ -366,7 +366,7 @@ static enum err resolve_range(struct stats_request *stats, struct pg_conn *conn,
 	const struct stats_request_params *params = &stats->params;
 	int64_t hours = stats->now_us / CLOCK_US_PER_HOUR + 1;
 	struct statistics_span span = { .to_us = hours * CLOCK_US_PER_HOUR };
-	enum err err = local_calendar_zones_check(stats->request->api->zones, conn, params->zone);
+	enum err err = time_zones_check(stats->request->api->zones, conn, params->zone);
 	if (err == ERR_NOT_FOUND) {
 		http_problem_add_field(&stats->wrong, "/tz", "time-zone",
 		                       "must be an IANA time zone like Europe/Berlin");

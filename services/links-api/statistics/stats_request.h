@@ -21,6 +21,7 @@
 
 #include "lib/http/http_problem.h"
 #include "services/links-api/http/request.h"
+#include "services/links-api/http/time_zones.h"
 #include "services/links-api/lists/nql.h"
 #include "services/links-api/statistics/local_calendar.h"
 #include "services/links-api/statistics/statistics.h"
@@ -75,8 +76,8 @@ struct stats_request_end {
 /* About 9 KB: keep it on the heap. */
 struct stats_request_params {
 	struct stats_request_end from, to;
-	/* "UTC" by default; may be unknown (local_calendar_zones_check). */
-	char zone[LOCAL_CALENDAR_ZONE_SIZE];
+	/* "UTC" by default; may be unknown (time_zones_check). */
+	char zone[TIME_ZONES_NAME_SIZE];
 	enum local_calendar_interval interval;
 	bool has_interval;
 	int64_t limit;

@@ -20,12 +20,15 @@ TEST_CASE(shows_a_link_with_all_fields)
 		.created_at_us = NOW_US - 2000000,
 		.updated_at_us = NOW_US - 1000000,
 	};
-	struct statistics statistics = { .visit_count = 5,
-		                         .bot_count = 2,
-		                         .last_visited_at_us = NOW_US - 1 };
-	struct link_check check = { .status = 404, .last_checked_at_us = NOW_US - 2000 };
+	struct link_details details = { 0 };
+	link_details_set_new(&details, 7, "n\n");
+	details.statistics[0].visit_count = 5;
+	details.statistics[0].bot_count = 2;
+	details.statistics[0].last_visited_at_us = NOW_US - 1;
+	details.checks[0] =
+		(struct link_check){ .status = 404, .last_checked_at_us = NOW_US - 2000 };
 	json_fixture_assert_text(
-		link_json_new(&link, &statistics, &check, "n\n", &base, NOW_US),
+		link_json_new(&link, &details, 0, &base, NOW_US),
 		"{\"id\":7,\"workspace_id\":1,\"created_by\":2,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
 		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"destination_blocked\":false,\"link_type\":\"permanent\",\"state\":\"active\","
 		"\"redirect_status\":301,\"starts_at\":\"2026-11-20T07:59:59.999Z\",\"expires_at\":\"2026-11-20T08:00:00.001Z\","
@@ -33,6 +36,7 @@ TEST_CASE(shows_a_link_with_all_fields)
 		"\"humans\":5,\"bots\":2,\"total\":7,\"last_visited_at\":\"2026-11-20T07:59:59.999Z\","
 		"\"destination_status\":404,\"last_checked_at\":\"2026-11-20T07:59:59.998Z\","
 		"\"created_at\":\"2026-11-20T07:59:58.000Z\",\"updated_at\":\"2026-11-20T07:59:59.000Z\",\"deleted_at\":null}");
+	link_details_clear(&details);
 }
 
 TEST_CASE(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired)
@@ -45,16 +49,17 @@ TEST_CASE(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired)
 		.created_at_us = NOW_US,
 		.updated_at_us = NOW_US,
 	};
-	struct statistics statistics = { 0 };
-	struct link_check check = { .status = LINK_CHECK_NEVER };
+	struct link_details details = { 0 };
+	link_details_set_new(&details, 7, NULL);
 	json_fixture_assert_text(
-		link_json_new(&link, &statistics, &check, NULL, &base, NOW_US),
+		link_json_new(&link, &details, 0, &base, NOW_US),
 		"{\"id\":7,\"workspace_id\":null,\"created_by\":null,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
 		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"destination_blocked\":false,\"link_type\":\"temporary\",\"state\":\"expired\","
 		"\"redirect_status\":302,\"starts_at\":null,\"expires_at\":\"2026-11-20T08:00:00.000Z\",\"expired_url\":null,"
 		"\"title\":\"\",\"tags\":[],\"notes\":null,\"version\":1,\"humans\":0,\"bots\":0,\"total\":0,\"last_visited_at\":null,"
 		"\"destination_status\":null,\"last_checked_at\":null,"
 		"\"created_at\":\"2026-11-20T08:00:00.000Z\",\"updated_at\":\"2026-11-20T08:00:00.000Z\",\"deleted_at\":null}");
+	link_details_clear(&details);
 }
 
 TEST_MAIN()

@@ -1,4 +1,4 @@
-#include "services/links-api/accounts/password_job.h"
+#include "services/links-api/identity/password_job.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -185,7 +185,7 @@ static bool count(struct password_job *job, const char *name, bool *is_known)
 			add_place(job, LIMITS_LOGIN_ACCOUNT, "%s", job->subject);
 		}
 		return reserve(job);
-	case PASSWORD_DOOR_NEW_SHARE:
+	case PASSWORD_DOOR_NEW_GUARD:
 	case PASSWORD_DOOR_RESET:
 		break;
 	}
@@ -248,7 +248,7 @@ static size_t waiting_max(const struct password_job *job)
 {
 	size_t size = (size_t)job->request->api->config->password_queue;
 	bool hashes_new =
-		job->door == PASSWORD_DOOR_REGISTER || job->door == PASSWORD_DOOR_NEW_SHARE;
+		job->door == PASSWORD_DOOR_REGISTER || job->door == PASSWORD_DOOR_NEW_GUARD;
 	return hashes_new ? (size + 1) / 2 : size - size / 4;
 }
 

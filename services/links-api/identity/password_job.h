@@ -22,15 +22,16 @@
  *
  *   door        flow                         first   part              counts for
  *   REGISTER    the network                  no      half              the network (ACCOUNTS_PER_HOUR)
- *   NEW_SHARE   the account                  no      half              nothing
+ *   NEW_GUARD   the account                  no      half              nothing; the password of a share
+ *                                                                      or a link
  *   RESET       the account                  no      three quarters    nothing
  *   SHARE       all readers of its sponsor   no      three quarters    as a login, of the share
  *   LOGIN       the account, or the network  yes     three quarters    see above
  *               if there is no such account
  *   TOKEN       the account                  yes     three quarters    see above
  */
-#ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_PASSWORD_JOB_H
-#define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_PASSWORD_JOB_H
+#ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_PASSWORD_JOB_H
+#define WAYMARK_SERVICES_LINKS_API_IDENTITY_PASSWORD_JOB_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,7 +44,7 @@ struct user;
 
 enum password_door {
 	PASSWORD_DOOR_REGISTER,
-	PASSWORD_DOOR_NEW_SHARE,
+	PASSWORD_DOOR_NEW_GUARD,
 	PASSWORD_DOOR_RESET,
 	PASSWORD_DOOR_SHARE,
 	PASSWORD_DOOR_LOGIN,
