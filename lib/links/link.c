@@ -64,6 +64,11 @@ enum link_state link_state_at(const struct link_entry *entry, int64_t now_us)
 	return entry->starts_at_us > now_us ? LINK_STATE_SCHEDULED : LINK_STATE_ACTIVE;
 }
 
+size_t link_entry_size(const struct link_entry *entry)
+{
+	return offsetof(struct link_entry, extras) + entry->extras_len;
+}
+
 size_t link_key(const struct link_entry *entry, char out[static SLUG_KEY_SIZE])
 {
 	return slug_key(entry->slug, entry->is_slug_exact, out);

@@ -54,7 +54,10 @@ enum link_change {
 	LINK_CHANGE_REPUBLISHED = 10,
 };
 
-/* What a redirect needs, and all that caches store. Holds no pointers: copy it freely. */
+/*
+ * What a redirect needs, and all that caches store. Holds no pointers: copy link_entry_size bytes
+ * of it.
+ */
 struct link_entry {
 	int64_t id;
 	int64_t version;
@@ -63,24 +66,28 @@ struct link_entry {
 	/* As stored; see link_state_at. */
 	enum link_state state;
 	uint16_t redirect_status;
+	/* Bytes of extras; 0: a plain link. */
+	uint16_t extras_len;
+	/* It has extras, which its source did not give: it must not answer a visitor. */
+	bool lacks_extras;
+	/* By an administrator. */
+	bool is_blocked;
 	/* A person chose the slug. */
 	bool is_slug_chosen;
 	/* It is found only as it is; see slug.h. */
 	bool is_slug_exact;
 	char slug[SLUG_SIZE];
+	/* slug is an alias of this one; "" = slug is the link's own. */
+	char alias_of[SLUG_SIZE];
 	char original_url[LINK_URL_SIZE];
 	/* "" = none. */
 	char expired_url[LINK_URL_SIZE];
-	/* By an administrator. */
-	bool is_blocked;
-	/* It has extras, which its source did not give: it must not answer a visitor. */
-	bool lacks_extras;
-	/* slug is an alias of this one; "" = slug is the link's own. */
-	char alias_of[SLUG_SIZE];
-	/* Bytes of extras, a waymark.v1.LinkExtras (link_extras.h); 0: a plain link. */
-	uint16_t extras_len;
+	/* The last member; a waymark.v1.LinkExtras (link_extras.h). Private: never on a topic. */
 	uint8_t extras[LINK_EXTRAS_BYTES_MAX];
 };
+
+/* Without the unused end of extras. */
+size_t link_entry_size(const struct link_entry *entry);
 
 struct link_tags {
 	size_t count;
@@ -110,8 +117,10 @@ struct link {
 	char external_id[LINK_EXTERNAL_ID_SIZE];
 	/* "" = not blocked. Not in events. */
 	char blocked_reason[LINK_BLOCKED_REASON_SIZE];
-	/* Of the link itself. Not in events. */
+	/* Not in events. */
 	int alias_count;
+	/* What entry.extras hold (link_extras.h). Not in events. */
+	unsigned features;
 };
 
 /*

@@ -31,6 +31,10 @@ static void encode_link(const struct link *link, char **tags, Waymark__V1__Link 
 	out->starts_at_us = link->entry.starts_at_us;
 	out->slug_is_chosen = link->entry.is_slug_chosen;
 	out->slug_is_exact = link->entry.is_slug_exact;
+	out->has_extras = link->entry.extras_len > 0 || link->entry.lacks_extras;
+	out->alias_of = BORROW(link->entry.alias_of);
+	out->external_id = BORROW(link->external_id);
+	out->is_blocked = link->entry.is_blocked;
 }
 
 void link_event_encode(const struct link_event *event, struct strbuf *out)
@@ -79,8 +83,13 @@ static bool decode_entry(const Waymark__V1__Link *from, struct link_entry *out)
 	out->redirect_status = (uint16_t)from->redirect_status;
 	out->is_slug_chosen = from->slug_is_chosen;
 	out->is_slug_exact = from->slug_is_exact;
+	out->lacks_extras = from->has_extras;
+	out->is_blocked = from->is_blocked;
+	size_t alias_of_len = strlen(from->alias_of);
 	return slug_is_valid(from->slug, strlen(from->slug)) && from->original_url[0] != '\0' &&
+	       (alias_of_len == 0 || slug_is_valid(from->alias_of, alias_of_len)) &&
 	       protobuf_copy_text(from->slug, out->slug, sizeof(out->slug)) &&
+	       protobuf_copy_text(from->alias_of, out->alias_of, sizeof(out->alias_of)) &&
 	       protobuf_copy_text(from->original_url, out->original_url,
 	                          sizeof(out->original_url)) &&
 	       protobuf_copy_text(from->expired_url, out->expired_url, sizeof(out->expired_url));
@@ -98,6 +107,9 @@ static bool decode_link(const Waymark__V1__Link *from, struct link *out)
 	out->updated_at_us = from->updated_at_us;
 	return utf8_length(from->title, strlen(from->title)) <= LINK_TITLE_CHARS_MAX &&
 	       protobuf_copy_text(from->title, out->title, sizeof(out->title)) &&
+	       utf8_length(from->external_id, strlen(from->external_id)) <=
+	               LINK_EXTERNAL_ID_CHARS_MAX &&
+	       protobuf_copy_text(from->external_id, out->external_id, sizeof(out->external_id)) &&
 	       decode_tags(from, &out->tags) && decode_entry(from, &out->entry);
 }
 

@@ -16,6 +16,10 @@
 #define LINK_EVENT_SCHEMA "urn:waymark:proto:waymark.v1.LinkEvent"
 #define LINK_EVENT_BYTES_MAX 24576
 
+/*
+ * link.entry has the name that the record is about: an alias with alias_of, or the link's own. A
+ * decoded one never has extras; lacks_extras says that the link has some.
+ */
 struct link_event {
 	uint8_t event_id[ENTROPY_UUID_SIZE];
 	int64_t occurred_at_us;

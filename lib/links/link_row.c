@@ -22,7 +22,13 @@ enum err link_row_read_entry(const struct pg_result *rows, size_t row, struct li
 	out->starts_at_us = pg_result_time(rows, row, 8);
 	out->is_slug_chosen = pg_result_bool(rows, row, 9);
 	out->is_slug_exact = pg_result_bool(rows, row, 10);
-	if (!copy_text(pg_result_text(rows, row, 1), out->slug, sizeof(out->slug)) ||
+	out->is_blocked = !pg_result_is_null(rows, row, 12);
+	out->lacks_extras = false;
+	out->alias_of[0] = '\0';
+	size_t extras_len = pg_result_bytes(rows, row, 11, out->extras, sizeof(out->extras));
+	out->extras_len = (uint16_t)extras_len;
+	if (extras_len > sizeof(out->extras) ||
+	    !copy_text(pg_result_text(rows, row, 1), out->slug, sizeof(out->slug)) ||
 	    !copy_text(pg_result_text(rows, row, 5), out->original_url,
 	               sizeof(out->original_url)) ||
 	    !copy_text(pg_result_text(rows, row, 7), out->expired_url, sizeof(out->expired_url)) ||
@@ -76,16 +82,21 @@ enum err link_row_read(const struct pg_result *rows, size_t row, struct link *ou
 	enum err err = link_row_read_entry(rows, row, &out->entry);
 	if (err != OK)
 		return err;
-	out->workspace_id = pg_result_int(rows, row, 12);
-	out->created_at_us = pg_result_time(rows, row, 15);
-	out->updated_at_us = pg_result_time(rows, row, 16);
-	out->state_before_deletion = read_state_before_deletion(pg_result_text(rows, row, 17));
-	out->deleted_at_us = pg_result_time(rows, row, 18);
-	out->created_by = pg_result_int(rows, row, 19);
-	if (link_type_parse_stored(pg_result_text(rows, row, 11), &out->type) != OK ||
-	    !copy_text(pg_result_text(rows, row, 13), out->title, sizeof(out->title)))
+	out->workspace_id = pg_result_int(rows, row, 14);
+	out->created_at_us = pg_result_time(rows, row, 17);
+	out->updated_at_us = pg_result_time(rows, row, 18);
+	out->state_before_deletion = read_state_before_deletion(pg_result_text(rows, row, 19));
+	out->deleted_at_us = pg_result_time(rows, row, 20);
+	out->created_by = pg_result_int(rows, row, 21);
+	out->alias_count = (int)pg_result_int(rows, row, 23);
+	out->features = (unsigned)pg_result_int(rows, row, 24);
+	if (link_type_parse_stored(pg_result_text(rows, row, 13), &out->type) != OK ||
+	    !copy_text(pg_result_text(rows, row, 15), out->title, sizeof(out->title)) ||
+	    !copy_text(pg_result_text(rows, row, 12), out->blocked_reason,
+	               sizeof(out->blocked_reason)) ||
+	    !copy_text(pg_result_text(rows, row, 22), out->external_id, sizeof(out->external_id)))
 		return ERR_INTERNAL;
-	return split_tags(pg_result_text(rows, row, 14), &out->tags);
+	return split_tags(pg_result_text(rows, row, 16), &out->tags);
 }
 
 enum err link_row_query(struct pg_conn *conn, const char *sql, const struct pg_params *params,

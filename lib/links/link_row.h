@@ -33,15 +33,16 @@
 #define LINK_ROW_ENTRY_COLUMNS                                                                     \
 	"id, slug, " LINK_ROW_VERSION                                                              \
 	", state, redirect_status, original_url, expires_at, expired_url, starts_at, "             \
-	"slug_chosen, slug_exact"
-#define LINK_ROW_ENTRY_COLUMN_COUNT 11
+	"slug_chosen, slug_exact, extras, blocked_reason"
+#define LINK_ROW_ENTRY_COLUMN_COUNT 13
 #define LINK_ROW_COLUMNS                                                                              \
 	LINK_ROW_ENTRY_COLUMNS                                                                        \
 	", link_type, workspace_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, " \
-	"state_before_deletion, CASE WHEN state = 'DELETED' THEN state_since END, created_by"
-#define LINK_ROW_COLUMN_COUNT 20
+	"state_before_deletion, CASE WHEN state = 'DELETED' THEN state_since END, created_by, "       \
+	"external_id, alias_count, features"
+#define LINK_ROW_COLUMN_COUNT 25
 
-/* ERR_INTERNAL: the row violates its constraints. */
+/* Under its own slug. ERR_INTERNAL: the row violates its constraints. */
 enum err link_row_read_entry(const struct pg_result *rows, size_t row,
                              struct link_entry *out) MUST_CHECK;
 enum err link_row_read(const struct pg_result *rows, size_t row, struct link *out) MUST_CHECK;

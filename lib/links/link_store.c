@@ -6,27 +6,55 @@
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
 
+/* Whether a name in the table may answer to the slug of the key $1 under the other kind of key. */
+#define OTHER_KIND(table)                                                                          \
+	"EXISTS (SELECT FROM " table " AS other WHERE slug_exact AND lower(slug) = $1::text) OR "  \
+	"EXISTS (SELECT FROM " table                                                               \
+	" AS other WHERE $1 LIKE '=%' AND slug_key = lower(substr($1, 2) COLLATE \"C\"))"
+
+/*
+ * One statement, because a link may get an earlier slug again between two. PostgreSQL looks among the
+ * aliases only if no link has the key, and for the other kind of key only if no alias has it.
+ */
+static const char find_entry_sql[] =
+	"SELECT found.*, CASE WHEN id IS NULL THEN " OTHER_KIND("links") " OR " OTHER_KIND(
+		"link_aliases") " END "
+				"FROM (SELECT) AS one LEFT JOIN ("
+				"SELECT " LINK_ROW_ENTRY_COLUMNS
+				", NULL AS alias, NULL::boolean AS alias_chosen, NULL::boolean AS alias_exact "
+				"FROM links WHERE slug_key = $1 "
+				"UNION ALL "
+				"SELECT " LINK_ROW_ENTRY_COLUMNS
+				", alias, alias_chosen, alias_exact FROM (SELECT link_id, slug AS alias, "
+				"slug_chosen AS alias_chosen, slug_exact AS alias_exact "
+				"FROM link_aliases WHERE slug_key = $1) AS named JOIN links ON id = link_id "
+				"LIMIT 1) AS found ON true";
+enum { ALIAS = LINK_ROW_ENTRY_COLUMN_COUNT, ALIAS_CHOSEN, ALIAS_EXACT, HAS_OTHER_KIND };
+
+/* The name by which it was found is an alias. */
+static void become_alias(const struct pg_result *rows, struct link_entry *entry)
+{
+	memcpy(entry->alias_of, entry->slug, SLUG_SIZE);
+	snprintf(entry->slug, SLUG_SIZE, "%s", pg_result_text(rows, 0, ALIAS));
+	entry->is_slug_chosen = pg_result_bool(rows, 0, ALIAS_CHOSEN);
+	entry->is_slug_exact = pg_result_bool(rows, 0, ALIAS_EXACT);
+}
+
 enum err link_store_find_entry(struct pg_conn *conn, const char *key, struct link_entry *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, key);
 	struct pg_result *rows = NULL;
-	/* The last column is read without a link only. */
-	enum err err = pg_conn_query(
-		conn,
-		"SELECT " LINK_ROW_ENTRY_COLUMNS ", CASE WHEN id IS NULL THEN "
-		"EXISTS (SELECT FROM links AS other WHERE slug_exact AND lower(slug) = $1::text) OR "
-		"EXISTS (SELECT FROM links AS other WHERE $1 LIKE '=%' AND slug_key = lower(substr($1, 2) COLLATE \"C\")) END "
-		"FROM (SELECT $1::text AS wanted) AS one LEFT JOIN links ON slug_key = wanted",
-		&params, &rows);
+	enum err err = pg_conn_query(conn, find_entry_sql, &params, &rows);
 	struct link_entry entry;
 	if (err == OK && pg_result_is_null(rows, 0, 0))
-		err = pg_result_bool(rows, 0, LINK_ROW_ENTRY_COLUMN_COUNT) ? ERR_CONFLICT
-		                                                           : ERR_NOT_FOUND;
+		err = pg_result_bool(rows, 0, HAS_OTHER_KIND) ? ERR_CONFLICT : ERR_NOT_FOUND;
 	if (err == OK)
 		err = link_row_read_entry(rows, 0, &entry);
+	if (err == OK && !pg_result_is_null(rows, 0, ALIAS))
+		become_alias(rows, &entry);
 	if (err == OK)
-		*out = entry;
+		memcpy(out, &entry, link_entry_size(&entry));
 	pg_result_free(rows);
 	return err;
 }
@@ -170,7 +198,8 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 	"SELECT slug, slug_exact, id, state, " LINK_ROW_VERSION " + 1 FROM deleted), "                                                  \
 	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "                               \
 	"original_url, expires_at, expired_url, starts_at, slug_chosen, slug_exact, link_type, workspace_id, title, tags, created_at, " \
-	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since, created_by FROM deleted) "
+	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since, created_by, NULL::bytea AS extras, "              \
+	"blocked_reason, external_id, alias_count, 0 AS features FROM deleted) "
 
 /*
  * The state is a literal because the index is partial. Links of a workspace whose deletion can still be
@@ -234,7 +263,10 @@ enum err link_store_next_keys(struct pg_conn *conn, struct link_store_key_page *
 	pg_params_text(&params, page->last);
 	pg_params_int(&params, LINK_STORE_KEY_PAGE_MAX);
 	enum err err = pg_conn_query(
-		conn, "SELECT slug_key FROM links WHERE slug_key > $1 ORDER BY slug_key LIMIT $2",
+		conn,
+		"(SELECT slug_key FROM links WHERE slug_key > $1 ORDER BY slug_key LIMIT $2) UNION ALL "
+		"(SELECT slug_key FROM link_aliases WHERE slug_key > $1 ORDER BY slug_key LIMIT $2) "
+		"ORDER BY slug_key LIMIT $2",
 		&params, &rows);
 	if (err == OK) {
 		read_keys(rows, page);
@@ -257,8 +289,11 @@ enum err link_store_new_keys(struct pg_conn *conn, int64_t *id, struct link_stor
 	pg_params_int(&params, *id);
 	pg_params_int(&params, LINK_STORE_KEY_PAGE_MAX);
 	enum err err = pg_conn_query(
-		conn, "SELECT slug_key, id FROM links WHERE id > $1 ORDER BY id LIMIT $2", &params,
-		&rows);
+		conn,
+		"(SELECT slug_key, id FROM links WHERE id > $1 ORDER BY id LIMIT $2) UNION ALL "
+		"(SELECT slug_key, link_id FROM link_aliases WHERE link_id > $1 ORDER BY link_id "
+		"FETCH FIRST $2 ROWS WITH TIES) ORDER BY id FETCH FIRST $2 ROWS WITH TIES",
+		&params, &rows);
 	if (err == OK) {
 		read_keys(rows, page);
 		if (page->count > 0)

@@ -18,8 +18,9 @@
 #include "lib/postgres/pg_conn.h"
 
 /*
- * For redirects, by its key (slug.h). ERR_NOT_FOUND: no link has the slug in any case, or it was
- * purged. ERR_CONFLICT: none has the key, but one may answer to its slug under the other kind of key.
+ * For redirects, by the key (slug.h) of its slug or of an alias, which is out->slug then, with the
+ * alias's own kind of key. ERR_NOT_FOUND: no name is this slug in any case, or it was purged.
+ * ERR_CONFLICT: none has the key, but one may answer to its slug under the other kind of key.
  */
 enum err link_store_find_entry(struct pg_conn *conn, const char *key,
                                struct link_entry *out) MUST_CHECK;
@@ -87,8 +88,8 @@ enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int
 /*
  * --- all keys ---
  *
- * Pages of all keys, each read by one short statement. A key that is issued during the iteration
- * may or may not be included.
+ * Pages of all keys, of aliases too, each read by one short statement. A key that is issued during
+ * the iteration may or may not be included.
  */
 
 #define LINK_STORE_KEY_PAGE_MAX 5000
@@ -99,14 +100,16 @@ struct link_store_key_page {
 	char last[SLUG_KEY_SIZE];
 	/* Fewer than LINK_STORE_KEY_PAGE_MAX: this is the last page. */
 	size_t count;
-	char keys[LINK_STORE_KEY_PAGE_MAX][SLUG_KEY_SIZE];
+	/* The names of the newest link stay together. */
+	char keys[LINK_STORE_KEY_PAGE_MAX + LINK_ALIASES_MAX][SLUG_KEY_SIZE];
 };
 
 /* The ID of the newest link; 0 if there are no links. */
 enum err link_store_newest_id(struct pg_conn *conn, int64_t *id) MUST_CHECK;
 
 /*
- * Reads a page of links with IDs above *id, oldest first, and raises *id to the newest of them.
+ * Reads a page of links with IDs above *id and their aliases, oldest first, and raises *id to the
+ * newest of them.
  * Leaves last unchanged.
  */
 enum err link_store_new_keys(struct pg_conn *conn, int64_t *id,

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
@@ -15,6 +16,7 @@ void outbox_bulk_init(struct outbox_bulk *bulk, enum outbox_priority priority, s
 	bulk->is_cached = false;
 	sql_column_init_for(&bulk->slugs, SQL_COLUMN_TEXT, events_max, SLUG_SIZE);
 	sql_column_init_for(&bulk->payloads, SQL_COLUMN_BYTES, events_max, LINK_EVENT_BYTES_MAX);
+	sql_column_init_for(&bulk->extras, SQL_COLUMN_BYTES, events_max, LINK_EXTRAS_BYTES_MAX);
 }
 
 void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event)
@@ -24,6 +26,9 @@ void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event)
 	link_event_encode(event, &payload);
 	sql_column_add_text(&bulk->slugs, event->link.entry.slug);
 	sql_column_add_bytes(&bulk->payloads, payload.data, payload.len);
+	const struct link_entry *entry = &event->link.entry;
+	sql_column_add_bytes(&bulk->extras, entry->extras_len > 0 ? entry->extras : NULL,
+	                     entry->extras_len);
 	strbuf_clear(&payload);
 }
 
@@ -33,9 +38,10 @@ void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event)
  * one transaction are merged.
  */
 #define INSERT(raise)                                                                              \
-	"WITH added AS (INSERT INTO outbox (slug, payload, priority, cached) "                     \
-	"SELECT slug, payload, $3, $4 = 1 FROM unnest($1::text[], $2::bytea[]) "                   \
-	"AS event (slug, payload))" raise " SELECT pg_notify('" OUTBOX_CHANNEL "', '')"
+	"WITH added AS (INSERT INTO outbox (slug, payload, extras, priority, cached) "             \
+	"SELECT slug, payload, extras, $4, $5 = 1 "                                                \
+	"FROM unnest($1::text[], $2::bytea[], $3::bytea[]) "                                       \
+	"AS event (slug, payload, extras))" raise " SELECT pg_notify('" OUTBOX_CHANNEL "', '')"
 
 enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn)
 {
@@ -45,6 +51,8 @@ enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn)
 	enum err err = sql_column_param(&bulk->slugs, &params);
 	if (err == OK)
 		err = sql_column_param(&bulk->payloads, &params);
+	if (err == OK)
+		err = sql_column_param(&bulk->extras, &params);
 	if (err != OK)
 		return err;
 	pg_params_int(&params, (int64_t)bulk->priority);
@@ -62,6 +70,7 @@ void outbox_bulk_clear(struct outbox_bulk *bulk)
 {
 	sql_column_clear(&bulk->slugs);
 	sql_column_clear(&bulk->payloads);
+	sql_column_clear(&bulk->extras);
 }
 
 enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
@@ -74,14 +83,22 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 	return err;
 }
 
+static void *read_bytes(const struct pg_result *rows, size_t i, int column, size_t *len)
+{
+	*len = pg_result_bytes(rows, i, column, NULL, 0);
+	void *bytes = mem_zero(*len);
+	pg_result_bytes(rows, i, column, bytes, *len);
+	return bytes;
+}
+
 static void read_row(const struct pg_result *rows, size_t i, struct outbox_row *out)
 {
 	out->id = pg_result_int(rows, i, 0);
 	snprintf(out->slug, sizeof(out->slug), "%s", pg_result_text(rows, i, 1));
 	out->created_at_us = pg_result_time(rows, i, 2);
-	out->payload_len = pg_result_bytes(rows, i, 3, NULL, 0);
-	out->payload = mem_zero(out->payload_len);
-	pg_result_bytes(rows, i, 3, out->payload, out->payload_len);
+	out->payload = read_bytes(rows, i, 3, &out->payload_len);
+	if (!pg_result_is_null(rows, i, 6))
+		out->extras = read_bytes(rows, i, 6, &out->extras_len);
 	out->cached = pg_result_bool(rows, i, 4);
 	out->is_low_priority = pg_result_bool(rows, i, 5);
 }
@@ -102,7 +119,13 @@ static enum err read_rows(struct pg_conn *conn, const char *sql, const struct pg
 }
 
 #define SELECT_ROWS                                                                                \
-	"SELECT id, slug, created_at, payload, cached, priority > 0 AS is_low_priority FROM outbox "
+	"SELECT id, slug, created_at, payload, cached, priority > 0 AS is_low_priority, CASE WHEN NOT cached THEN extras END FROM outbox "
+
+static void clear_row(struct outbox_row *row)
+{
+	free(row->payload);
+	free(row->extras);
+}
 
 /*
  * Drops the low-priority rows. More urgent rows may wait than were read, and a low-priority row
@@ -111,7 +134,7 @@ static enum err read_rows(struct pg_conn *conn, const char *sql, const struct pg
 static void drop_low_priority(struct outbox_batch *batch)
 {
 	while (batch->count > 0 && batch->rows[batch->count - 1].is_low_priority)
-		free(batch->rows[--batch->count].payload);
+		clear_row(&batch->rows[--batch->count]);
 }
 
 /* One statement, one snapshot: no low-priority row is seen before earlier versions of its link. */
@@ -144,9 +167,21 @@ enum err outbox_read_uncached(struct pg_conn *conn, size_t limit, struct outbox_
 void outbox_batch_clear(struct outbox_batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++)
-		free(batch->rows[i].payload);
+		clear_row(&batch->rows[i]);
 	free(batch->rows);
 	*batch = (struct outbox_batch){ 0 };
+}
+
+enum err outbox_row_event(const struct outbox_row *row, struct link_event *out)
+{
+	enum err err = link_event_decode(row->payload, row->payload_len, out);
+	if (err != OK || row->extras_len == 0 || row->extras_len > LINK_EXTRAS_BYTES_MAX)
+		return err;
+	struct link_entry *entry = &out->link.entry;
+	entry->lacks_extras = false;
+	entry->extras_len = (uint16_t)row->extras_len;
+	memcpy(entry->extras, row->extras, row->extras_len);
+	return OK;
 }
 
 /* Builds an array literal with the IDs of all rows, or of the cached ones. */

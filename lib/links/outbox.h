@@ -33,8 +33,9 @@
 enum outbox_priority { OUTBOX_URGENT = 0, OUTBOX_BACKGROUND = 1, OUTBOX_PURGE = 2 };
 
 /*
- * Adds an urgent event. Call it in the transaction of the change, after the row of the link is
- * locked. The commit also sends the NOTIFY that wakes the relay.
+ * Adds an urgent event, with the extras of event->link.entry beside it. Call it in the transaction
+ * of the change, after the row of the link is locked. The commit also sends the NOTIFY that wakes
+ * the relay.
  */
 enum err outbox_add(struct pg_conn *conn, const struct link_event *event) MUST_CHECK;
 
@@ -45,6 +46,7 @@ struct outbox_bulk {
 	bool is_cached;
 	struct sql_column slugs;
 	struct sql_column payloads;
+	struct sql_column extras;
 };
 
 /* At most events_max events. */
@@ -58,9 +60,12 @@ struct outbox_row {
 	int64_t id;
 	char slug[SLUG_SIZE];
 	int64_t created_at_us;
-	/* Owned by the row. */
+	/* For Kafka; owned by the row. */
 	void *payload;
 	size_t payload_len;
+	/* For Redis alone, of a row that was not cached; owned by the row. NULL: none. */
+	void *extras;
+	size_t extras_len;
 	bool is_low_priority;
 	/* Redis has this version or a newer one; the reader sets it. */
 	bool cached;
@@ -85,6 +90,9 @@ enum err outbox_read(struct pg_conn *conn, size_t limit, size_t low_priority_lim
 enum err outbox_read_uncached(struct pg_conn *conn, size_t limit,
                               struct outbox_batch *out) MUST_CHECK;
 void outbox_batch_clear(struct outbox_batch *batch);
+
+/* The event of a row, with the extras of the link. Errors of link_event_decode. */
+enum err outbox_row_event(const struct outbox_row *row, struct link_event *out) MUST_CHECK;
 
 /*
  * Call it after Kafka has acknowledged each row of a batch. Deletes the cached rows; the others now

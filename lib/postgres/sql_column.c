@@ -67,19 +67,19 @@ void sql_column_add_int(struct sql_column *column, int64_t value)
 
 void sql_column_add_text(struct sql_column *column, const char *text)
 {
-	if (text) {
-		add(column, text, strlen(text));
+	sql_column_add_bytes(column, text, text ? strlen(text) : 0);
+}
+
+void sql_column_add_bytes(struct sql_column *column, const void *bytes, size_t len)
+{
+	if (bytes) {
+		add(column, bytes, len);
 		return;
 	}
 	uint32_t length = htonl(NULL_LENGTH);
 	strbuf_add(&column->bytes, &length, sizeof(length));
 	column->count++;
 	column->has_null = true;
-}
-
-void sql_column_add_bytes(struct sql_column *column, const void *bytes, size_t len)
-{
-	add(column, bytes, len);
 }
 
 void sql_column_add_day(struct sql_column *column, int32_t day)

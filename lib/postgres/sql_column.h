@@ -49,7 +49,7 @@ void sql_column_add_int(struct sql_column *column, int64_t value);
 void sql_column_add_double(struct sql_column *column, double value);
 /* TEXT; NULL: SQL NULL. */
 void sql_column_add_text(struct sql_column *column, const char *text);
-/* BYTES, and UUID (16 bytes). */
+/* BYTES, and UUID (16 bytes). NULL: SQL NULL. */
 void sql_column_add_bytes(struct sql_column *column, const void *bytes, size_t len);
 /* DATE: days since 1970-01-01. */
 void sql_column_add_day(struct sql_column *column, int32_t day);

@@ -12,11 +12,13 @@
 /* The index in the array follows the columns of the link. */
 #define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
 
-/* What each statement gets of a link: SLUG and the following, or ID and the following. */
+/* What each statement gets of a link: from ORIGINAL_URL on, or from ID to EXTERNAL_ID. */
 enum column {
 	ID,
 	VERSION,
 	STATE,
+	BLOCKED_REASON,
+	ALIAS_COUNT,
 	ORIGINAL_URL,
 	SHOWN_URL,
 	EXPIRED_URL,
@@ -25,6 +27,9 @@ enum column {
 	REDIRECT_STATUS,
 	EXPIRES_AT,
 	STARTS_AT,
+	EXTRAS,
+	FEATURES,
+	EXTERNAL_ID,
 	SLUG,
 	SLUG_CHOSEN,
 	COLUMNS
@@ -38,6 +43,8 @@ static const struct {
 	[ID] = { SQL_COLUMN_INT8, 8 },
 	[VERSION] = { SQL_COLUMN_INT8, 8 },
 	[STATE] = { SQL_COLUMN_TEXT, 16 },
+	[BLOCKED_REASON] = { SQL_COLUMN_TEXT, LINK_BLOCKED_REASON_SIZE },
+	[ALIAS_COUNT] = { SQL_COLUMN_INT2, 2 },
 	[ORIGINAL_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
 	[SHOWN_URL] = { SQL_COLUMN_TEXT, DESTINATION_SHOWN_SIZE },
 	[EXPIRED_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
@@ -46,6 +53,9 @@ static const struct {
 	[REDIRECT_STATUS] = { SQL_COLUMN_INT2, 2 },
 	[EXPIRES_AT] = { SQL_COLUMN_TIME, 8 }, /* 0, which is 'epoch': NULL */
 	[STARTS_AT] = { SQL_COLUMN_TIME, 8 },
+	[EXTRAS] = { SQL_COLUMN_BYTES, LINK_EXTRAS_BYTES_MAX },
+	[FEATURES] = { SQL_COLUMN_INT2, 2 },
+	[EXTERNAL_ID] = { SQL_COLUMN_TEXT, LINK_EXTERNAL_ID_SIZE },
 	[SLUG] = { SQL_COLUMN_TEXT, SLUG_SIZE },
 	[SLUG_CHOSEN] = { SQL_COLUMN_INT2, 2 },
 };
@@ -97,6 +107,10 @@ static enum err add_row(struct input *input, const struct link_write_new *link)
 	sql_column_add_int(&column[REDIRECT_STATUS], link->redirect_status);
 	sql_column_add_time(&column[EXPIRES_AT], link->expires_at_us);
 	sql_column_add_time(&column[STARTS_AT], link->starts_at_us);
+	sql_column_add_bytes(&column[EXTRAS], link->extras_len > 0 ? link->extras : NULL,
+	                     link->extras_len);
+	sql_column_add_int(&column[FEATURES], link->features);
+	sql_column_add_text(&column[EXTERNAL_ID], link->external_id ? link->external_id : "");
 	return OK;
 }
 
@@ -127,20 +141,24 @@ static enum err insert_rows(struct pg_conn *conn, struct input *input,
 	return pg_conn_query(
 		conn,
 		"INSERT INTO links (original_url, shown_url, expired_url, title, tags, redirect_status, expires_at, "
-		"starts_at, slug, slug_chosen, slug_exact, link_type, workspace_id, claim_token_hash, created_at, updated_at) "
+		"starts_at, extras, features, external_id, slug, slug_chosen, slug_exact, link_type, workspace_id, "
+		"claim_token_hash, created_at, updated_at) "
 		"SELECT original_url, shown_url, NULLIF(expired_url, ''), title, " LINK_ROW_TAGS_FROM_TEXT(
 			"tags") ", redirect_status, NULLIF(expires_at, 'epoch'), NULLIF(starts_at, 'epoch'), "
-				"slug, slug_chosen = 1, $13, CASE WHEN $11::bigint IS NULL THEN 'TEMPORARY' ELSE 'PERMANENT' END, "
-				"$11, $12, at, at "
+				"extras, features, NULLIF(external_id, ''), slug, slug_chosen = 1, $16, "
+				"CASE WHEN $14::bigint IS NULL THEN 'TEMPORARY' ELSE 'PERMANENT' END, "
+				"$14, $15, at, at "
 				"FROM (SELECT new.*, statement_timestamp() + ordinal * interval '1 microsecond' AS at "
 				"FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::smallint[], "
-				"$7::timestamptz[], $8::timestamptz[], $9::text[], $10::smallint[]) WITH ORDINALITY AS new (original_url, "
-				"shown_url, expired_url, title, tags, redirect_status, expires_at, starts_at, slug, slug_chosen, ordinal)) AS new "
+				"$7::timestamptz[], $8::timestamptz[], $9::bytea[], $10::smallint[], $11::text[], $12::text[], "
+				"$13::smallint[]) WITH ORDINALITY AS new (original_url, shown_url, expired_url, title, tags, "
+				"redirect_status, expires_at, starts_at, extras, features, external_id, slug, slug_chosen, "
+				"ordinal)) AS new "
 				"WHERE NOT EXISTS (SELECT FROM link_tombstones AS gone WHERE lower(gone.slug) = " FOLDED
-				" AND (gone.slug = new.slug OR NOT (gone.slug_exact AND $13))) "
-				"AND NOT ($13 AND EXISTS (SELECT FROM links AS other WHERE other.slug_key = " FOLDED
+				" AND (gone.slug = new.slug OR NOT (gone.slug_exact AND $16))) "
+				"AND NOT ($16 AND EXISTS (SELECT FROM links AS other WHERE other.slug_key = " FOLDED
 				")) "
-				"AND NOT (NOT $13 AND EXISTS (SELECT FROM links AS other "
+				"AND NOT (NOT $16 AND EXISTS (SELECT FROM links AS other "
 				"WHERE other.slug_exact AND lower(other.slug) = " FOLDED ")) "
 				"ORDER BY " FOLDED ", slug COLLATE \"C\" "
 				"ON CONFLICT (slug_key) DO NOTHING RETURNING " LINK_ROW_COLUMNS,
@@ -270,7 +288,7 @@ enum err link_write_lock(struct pg_conn *conn, const int64_t *ids, size_t count,
 static enum err update_rows(struct pg_conn *conn, struct input *input, struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
-	enum err err = input_params(input, ID, STARTS_AT, &params);
+	enum err err = input_params(input, ID, EXTERNAL_ID, &params);
 	if (err != OK)
 		return err;
 	return pg_conn_query(
@@ -281,17 +299,21 @@ static enum err update_rows(struct pg_conn *conn, struct input *input, struct pg
 		"tags = " LINK_ROW_TAGS_FROM_TEXT(
 			"new_tags") ", redirect_status = new_status, "
 				    "expires_at = NULLIF(new_expires_at, 'epoch'), "
-				    "starts_at = NULLIF(new_starts_at, 'epoch'), updated_at = clock_timestamp(), "
+				    "starts_at = NULLIF(new_starts_at, 'epoch'), extras = new_extras, "
+				    "features = new_features, external_id = NULLIF(new_external_id, ''), "
+				    "blocked_reason = NULLIF(new_blocked_reason, ''), alias_count = new_alias_count, "
+				    "updated_at = clock_timestamp(), "
 				    "state_since = CASE WHEN state = new_state THEN state_since "
 				    "ELSE clock_timestamp() END, "
 				    "state_before_deletion = CASE WHEN new_state <> 'DELETED' THEN NULL "
 				    "WHEN state = 'DELETED' THEN state_before_deletion ELSE state END "
-				    "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], "
-				    "$6::text[], $7::text[], $8::text[], $9::smallint[], $10::timestamptz[], "
-				    "$11::timestamptz[]) "
-				    "WITH ORDINALITY AS input (old_id, old_version, new_state, new_url, "
-				    "new_shown_url, new_expired_url, new_title, new_tags, new_status, new_expires_at, "
-				    "new_starts_at, place) "
+				    "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::smallint[], "
+				    "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::smallint[], "
+				    "$12::timestamptz[], $13::timestamptz[], $14::bytea[], $15::smallint[], $16::text[]) "
+				    "WITH ORDINALITY AS input (old_id, old_version, new_state, new_blocked_reason, "
+				    "new_alias_count, new_url, new_shown_url, new_expired_url, new_title, new_tags, "
+				    "new_status, new_expires_at, new_starts_at, new_extras, new_features, "
+				    "new_external_id, place) "
 				    "WHERE id = old_id AND " LINK_ROW_VERSION " = old_version "
 				    "RETURNING " LINK_ROW_COLUMNS ", place",
 		&params, rows);
@@ -308,6 +330,8 @@ static enum err update(struct pg_conn *conn, const struct link *links, size_t co
 		sql_column_add_int(&input.column[ID], entry->id);
 		sql_column_add_int(&input.column[VERSION], entry->version);
 		sql_column_add_text(&input.column[STATE], link_state_stored(entry->state));
+		sql_column_add_text(&input.column[BLOCKED_REASON], links[i].blocked_reason);
+		sql_column_add_int(&input.column[ALIAS_COUNT], links[i].alias_count);
 		err = add_row(&input,
 		              &(struct link_write_new){ .slug = entry->slug,
 		                                        .original_url = entry->original_url,
@@ -316,7 +340,11 @@ static enum err update(struct pg_conn *conn, const struct link *links, size_t co
 		                                        .tags = &links[i].tags,
 		                                        .redirect_status = entry->redirect_status,
 		                                        .starts_at_us = entry->starts_at_us,
-		                                        .expires_at_us = entry->expires_at_us });
+		                                        .expires_at_us = entry->expires_at_us,
+		                                        .extras = entry->extras,
+		                                        .extras_len = entry->extras_len,
+		                                        .features = links[i].features,
+		                                        .external_id = links[i].external_id });
 	}
 	if (err == OK)
 		err = update_rows(conn, &input, rows);

@@ -18,6 +18,7 @@
 #include "lib/postgres/pg_conn.h"
 
 #define LINK_WRITE_MAX 1000
+#define LINK_WRITE_EXTERNAL_ID_KEY "links_external_id_key"
 
 struct link_write_new {
 	const char *slug;
@@ -37,6 +38,12 @@ struct link_write_new {
 	int64_t workspace_id;
 	/* SHA-256, for TEMPORARY links; NULL = none. */
 	const uint8_t *claim_token_hash;
+	/* As in struct link_entry and struct link; of a plain link 0. */
+	const uint8_t *extras;
+	uint16_t extras_len;
+	unsigned features;
+	/* NULL = none. */
+	const char *external_id;
 };
 
 /*
@@ -47,7 +54,8 @@ struct link_write_new {
  * first one.
  *   ERR_LIMIT      more than LINK_WRITE_MAX links
  *   ERR_CONFLICT   a link with one of the slugs was purged just now, or two transactions
- *                  deadlocked: roll back and try again
+ *                  deadlocked: roll back and try again. Or, if pg_conn_constraint names
+ *                  LINK_WRITE_EXTERNAL_ID_KEY, the workspace has a link with the external_id
  *   ERR_NOT_FOUND  the workspace does not exist
  *   ERR_INVALID    a constraint or a tag (empty, U+001F) rejects one of the links
  */
@@ -63,10 +71,10 @@ enum err link_write_lock(struct pg_conn *conn, const int64_t *ids, size_t count,
 
 /*
  * Writes the mutable fields of links that were locked and edited (state, redirect_status,
- * original_url, expired_url, starts_at, expires_at, title, tags), raises the versions (also in
- * links) and records changes[i] of links[i]. A link that becomes DELETED keeps the state before for
- * link_change_restore.
- *   ERR_CONFLICT  a link is at another version; it was not locked
+ * original_url, expired_url, starts_at, expires_at, title, tags, extras with features, external_id,
+ * blocked_reason, alias_count), raises the versions (also in links) and records changes[i] of
+ * links[i]. A link that becomes DELETED keeps the state before for link_change_restore.
+ *   ERR_CONFLICT  a link is at another version; it was not locked. Or its external_id, as above
  *   ERR_INVALID   a constraint or a malformed tag rejects a link
  *   ERR_LIMIT     count exceeds LINK_WRITE_MAX
  */

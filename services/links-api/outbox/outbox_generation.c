@@ -119,7 +119,7 @@ static enum err update_link(const struct outbox_generation *g, const struct link
 static enum err apply_row(const struct outbox_generation *g, struct outbox_row *row)
 {
 	struct link_event event;
-	enum err err = link_event_decode(row->payload, row->payload_len, &event);
+	enum err err = outbox_row_event(row, &event);
 	err = err == OK ? update_link(g, &event.link.entry) : OK;
 	row->cached = err == OK;
 	return err;

@@ -36,7 +36,7 @@ void outbox_publisher_free(struct outbox_publisher *p);
 bool outbox_publisher_reaches_kafka(const struct outbox_publisher *p);
 
 /*
- * Queues one event without waiting. After a PURGED event it also queues a tombstone (NULL value),
+ * Queues one event, without its extras, and does not wait. After a PURGED event it also queues a tombstone (NULL value),
  * so that log compaction removes the link.
  */
 enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_row *row) MUST_CHECK;

@@ -161,7 +161,7 @@ static enum err load_all(struct bloom_filter_loader *loader)
 {
 	loader->page->last[0] = '\0';
 	enum err err = load_page(loader, PAGE_FIRST);
-	while (err == OK && loader->page->count == LINK_STORE_KEY_PAGE_MAX) {
+	while (err == OK && loader->page->count >= LINK_STORE_KEY_PAGE_MAX) {
 		if (slug_bloom_filter_is_overfull(loader->config.filter))
 			return ERR_LIMIT;
 		err = thread_is_stopping(loader->thread) ? ERR_UNAVAILABLE
@@ -175,7 +175,7 @@ static void load_new(struct bloom_filter_loader *loader)
 {
 	loader->newest_id = loader->newest_id > RECENT_IDS ? loader->newest_id - RECENT_IDS : 0;
 	enum err err = load_page(loader, PAGE_NEW);
-	while (err == OK && loader->page->count == LINK_STORE_KEY_PAGE_MAX &&
+	while (err == OK && loader->page->count >= LINK_STORE_KEY_PAGE_MAX &&
 	       !thread_wait_ms(loader->thread, 0))
 		err = load_page(loader, PAGE_NEW);
 }

@@ -48,7 +48,7 @@ bool slug_bloom_filter_is_complete(const struct slug_bloom_filter *filter,
 
 /*
  * A thread that fills the filter. Whenever the feed of link events becomes continuous again, it
- * reads all slugs of the table links in short statements. Slugs that are issued meanwhile arrive by
+ * reads all slugs and aliases in short statements. Slugs that are issued meanwhile arrive by
  * the feed.
  *
  * It also looks for links that bypassed links-api, for example an import: they have no events and

@@ -277,6 +277,39 @@ def raises(service, reason):
     return metric(service, f'waymark_link_cache_raises_total{{reason="{reason}"}}')
 
 
+def parts_of(message):
+    """Everything of a record that a subscriber can read."""
+    return [message.key(), message.value() or b"", *(part for header in message.headers() or [] for part in (header[0].encode(), header[1]))]
+
+
+def test_extras_of_a_link_go_to_redis_and_never_to_kafka(spawn, cache, topic, LinkEvent, database):
+    """If a busy machine is so slow that the relay raises the generation instead, the next link shows it."""
+    service = spawn(REDIS_URL=cache.url)
+    user = register_user(service)
+    extras = bytes(range(128, 256)) * 32
+    windows = [extras[i : i + 4] for i in range(128)]
+    slugs = []
+
+    def is_in_redis():
+        link = make_cached_link(cache, user, service)
+        slugs.append(link["slug"])
+        event = LinkEvent.FromString(expiry_event(LinkEvent, link))
+        event.link.has_extras = True
+        database.run("INSERT INTO outbox (slug, payload, extras) VALUES (%s, %s, %s)", link["slug"], event.SerializeToString(), extras)
+        wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "an empty outbox")
+        wait_until_announced(cache, database)
+        value = cache.client.get(f"link:{link['slug'].lower()}")
+        return value is not None and value.endswith(extras) and cache.valid_entry(link["slug"]) == (2, DISABLED)
+
+    wait_until(is_in_redis, 60, "the extras in Redis")
+    for slug in slugs:
+        created, changed = topic.wait_for(lambda m, key=slug.encode(): m.key() == key, count=2)
+        event = LinkEvent.FromString(changed.value())
+        assert event.link.has_extras and event.link.version == 2
+        for message in (created, changed):
+            assert not [window for part in parts_of(message) for window in windows if window in part]
+
+
 def expiry_event(LinkEvent, link):
     event = LinkEvent(event_id=bytes(range(16)), occurred_at_us=1, change="LINK_CHANGE_EXPIRED")
     event.link.id, event.link.slug, event.link.version = link["id"], link["slug"], 2

@@ -36,7 +36,8 @@ int link_fixture_empty(void **state)
 	struct link_fixture *f = *state;
 	test_database_run(
 		f->db,
-		"TRUNCATE outbox, link_tombstones, shares, link_history, link_notes, dead_links, links");
+		"TRUNCATE outbox, link_tombstones, link_aliases, link_visit_limits, shares, link_history, "
+		"link_notes, dead_links, links");
 	return 0;
 }
 

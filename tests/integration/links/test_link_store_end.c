@@ -232,6 +232,26 @@ TEST_CASE(a_purge_leaves_a_tombstone_and_an_event)
 	assert_int_equal(link_store_find_entry(f->api, "purged", &entry), ERR_NOT_FOUND);
 }
 
+/* Nobody needs them any more. */
+TEST_CASE(a_purged_link_has_no_extras)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "bare");
+	test_database_run(f->db, "UPDATE links SET extras = '\\x2001', features = 16");
+	set_expiry(f, "bare", "-1");
+	assert_int_equal(expire(f, 1000), 1);
+	struct link_event *event = link_fixture_recorded(f, 1);
+	assert_true(event->link.entry.lacks_extras);
+	free(event);
+	assert_int_equal(purge(f, 0, 0), 1);
+	event = link_fixture_recorded(f, 2);
+	assert_false(event->link.entry.lacks_extras);
+	free(event);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE extras IS NOT NULL"),
+		1);
+}
+
 struct attempt {
 	struct pg_conn *conn;
 	enum err result;

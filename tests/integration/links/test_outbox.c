@@ -45,7 +45,8 @@ static int truncate_tables(void **state)
 	struct fixture *f = *state;
 	test_database_run(
 		f->db,
-		"TRUNCATE outbox, link_tombstones, shares, link_history, link_notes, dead_links, links");
+		"TRUNCATE outbox, link_tombstones, link_aliases, link_visit_limits, shares, link_history, "
+		"link_notes, dead_links, links");
 	return 0;
 }
 
@@ -112,6 +113,42 @@ TEST_CASE(reads_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them)
 	assert_int_equal(batch.count, 0);
 	assert_int_equal(finish(f->relay, &batch), OK);
 	outbox_batch_clear(&batch);
+}
+
+/* Beside the payload, which goes to Kafka: there is no byte of them in it. */
+TEST_CASE(keeps_extras_for_redis_beside_the_event)
+{
+	struct fixture *f = *state;
+	struct link_event *event = mem_zero(sizeof(*event));
+	struct outbox_batch batch;
+	uint8_t extras[LINK_EXTRAS_BYTES_MAX];
+	memset(extras, 0xe7, sizeof(extras));
+	extras[1] = '\0';
+	struct link_write_new new_link = link_fixture_plain("rich");
+	new_link.extras = extras;
+	new_link.extras_len = sizeof(extras);
+	assert_int_equal(create(f->writers[0], "plain", &f->link), OK);
+	assert_int_equal(link_fixture_create(f->writers[0], &new_link, &f->link), OK);
+	assert_int_equal(outbox_read_uncached(f->relay, 2, &batch), OK);
+	assert_null(batch.rows[0].extras);
+	assert_int_equal(outbox_row_event(&batch.rows[0], event), OK);
+	assert_false(event->link.entry.lacks_extras);
+	assert_int_equal(event->link.entry.extras_len, 0);
+	assert_null(memchr(batch.rows[1].payload, 0xe7, batch.rows[1].payload_len));
+	assert_int_equal(outbox_row_event(&batch.rows[1], event), OK);
+	assert_false(event->link.entry.lacks_extras);
+	assert_int_equal(event->link.entry.extras_len, sizeof(extras));
+	assert_memory_equal(event->link.entry.extras, extras, sizeof(extras));
+	/* Of a row without them the link still lacks them. */
+	batch.rows[1].extras_len = 0;
+	assert_int_equal(outbox_row_event(&batch.rows[1], event), OK);
+	assert_true(event->link.entry.lacks_extras);
+	outbox_batch_clear(&batch);
+	test_database_run(f->db, "UPDATE outbox SET cached = true");
+	assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
+	assert_null(batch.rows[1].extras);
+	outbox_batch_clear(&batch);
+	free(event);
 }
 
 static void assert_waiting(struct fixture *f, int64_t for_kafka, int64_t for_redis)

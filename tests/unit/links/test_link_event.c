@@ -53,6 +53,9 @@ static struct link_event *large_event(void)
 	fill(link->entry.slug, "z", SLUG_LENGTH_MAX);
 	fill(link->entry.original_url, "u", LINK_URL_MAX);
 	fill(link->entry.expired_url, "e", LINK_URL_MAX);
+	link->entry.lacks_extras = link->entry.is_blocked = true;
+	fill(link->entry.alias_of, "y", SLUG_LENGTH_MAX);
+	fill(link->external_id, "\xf0\x9f\x94\x97", LINK_EXTERNAL_ID_CHARS_MAX);
 	fill(link->title, "\xf0\x9f\x94\x97", LINK_TITLE_CHARS_MAX);
 	link->tags.count = LINK_TAGS_MAX;
 	for (size_t i = 0; i < LINK_TAGS_MAX; i++)
@@ -88,6 +91,31 @@ TEST_CASE(decodes_what_it_encoded)
 TEST_CASE(encodes_the_largest_link)
 {
 	assert_round_trip(large_event());
+}
+
+/* Neither in the event, nor in what a reader makes of it. */
+TEST_CASE(says_that_a_link_has_extras_and_nothing_of_what_they_are)
+{
+	struct link_event *event = small_event(), *back = mem_zero(sizeof(*back));
+	struct link_entry *entry = &event->link.entry;
+	struct strbuf plain, bytes;
+	strbuf_init(&plain, LINK_EVENT_BYTES_MAX);
+	link_event_encode(event, &plain);
+	entry->extras_len = LINK_EXTRAS_BYTES_MAX;
+	memset(entry->extras, 0xe7, LINK_EXTRAS_BYTES_MAX);
+	event->link.features = 63;
+	strbuf_init(&bytes, LINK_EVENT_BYTES_MAX);
+	link_event_encode(event, &bytes);
+	/* The number of the field, and true. */
+	assert_int_equal(bytes.len, plain.len + 3);
+	assert_null(memchr(bytes.data, 0xe7, bytes.len));
+	assert_int_equal(link_event_decode(bytes.data, bytes.len, back), OK);
+	assert_true(back->link.entry.lacks_extras);
+	assert_int_equal(back->link.entry.extras_len, 0);
+	strbuf_clear(&plain);
+	strbuf_clear(&bytes);
+	free(back);
+	free(event);
 }
 
 static void assert_refused(struct link_event *event)
@@ -129,11 +157,16 @@ TEST_CASE(refuses_invalid_texts)
 {
 	ASSERT_REFUSED_WITH(link.entry.slug[0], '\0');
 	ASSERT_REFUSED_WITH(link.entry.slug[1], '/');
+	ASSERT_REFUSED_WITH(link.entry.alias_of[0], '/');
+	ASSERT_REFUSED_WITH(link.external_id[0], '\xc3');
 	ASSERT_REFUSED_WITH(link.entry.original_url[0], '\0');
 	ASSERT_REFUSED_WITH(link.entry.original_url[5], '\xff');
 	ASSERT_REFUSED_WITH(link.title[0], '\xc3');
 	struct link_event *event = small_event();
 	event->link.tags.count = 1;
+	assert_refused(event);
+	event = small_event();
+	fill(event->link.external_id, "a", LINK_EXTERNAL_ID_CHARS_MAX + 1);
 	assert_refused(event);
 	event = small_event();
 	fill(event->link.title, "a", LINK_TITLE_CHARS_MAX + 1);
