@@ -10,40 +10,21 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/base/strbuf.h"
+#include "lib/links/link_cache_value.h"
 
 /*
- * A value is text of one of three kinds:
+ * A value is one of three kinds:
  *
- *   4 generation version id state redirect_status expires_at_us starts_at_us slug_flags slug_len
- *     original_url_len slug original_url expired_url    an entry
- *   ? generation                  PostgreSQL has no such slug
- *   ~ generation token            a reservation for an entry that is being read or committed
+ *   5 generation version …   an entry (link_cache_value.h)
+ *   ? generation             PostgreSQL has no such slug
+ *   ~ generation token       a reservation for an entry that is being read or committed
  *
- * Words are separated by one space. There is one before the slug and none between the texts. "4" is
- * the version of this format. Any other value is not ours and reads as a miss.
+ * Words are separated by one space. Any other value is not ours and reads as a miss.
  */
-#define FORM "4"
 #define UNKNOWN_KIND "?"
 #define KEY_PREFIX "link:"
 #define KEY_SIZE (sizeof(KEY_PREFIX) - 1 + SLUG_KEY_SIZE)
-enum number {
-	GENERATION,
-	VERSION,
-	ID,
-	STATE,
-	STATUS,
-	EXPIRES,
-	STARTS,
-	FLAGS,
-	SLUG_LEN,
-	URL_LEN,
-	NUMBERS
-};
-enum slug_flag { SLUG_CHOSEN = 1, SLUG_EXACT = 2 };
-#define NUMBER_TEXT 20
-#define VALUE_MAX                                                                                  \
-	(sizeof(FORM) + (size_t)NUMBERS * (NUMBER_TEXT + 1) + SLUG_LENGTH_MAX +                    \
-	 2 * (size_t)LINK_URL_MAX)
+#define NUMBER_TEXT LINK_CACHE_VALUE_NUMBER_TEXT
 
 /*
  * Common prefix of the scripts. It parses the kind, the generation and the version or token of a
@@ -54,7 +35,7 @@ enum slug_flag { SLUG_CHOSEN = 1, SLUG_EXACT = 2 };
 #define READ_OLD                                                                                   \
 	"local old = redis.call('GET', KEYS[1]) "                                                  \
 	"local kind, generation, rest "                                                            \
-	"if old then kind, generation, rest = string.match(old, '^([4?~]) (%d+) ?(%w*)') end "     \
+	"if old then kind, generation, rest = string.match(old, '^([5?~]) (%d+) ?(%w*)') end "     \
 	"local age = kind and tonumber(ARGV[1]) - tonumber(generation) "
 
 enum put_outcome { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 };
@@ -62,15 +43,16 @@ enum put_outcome { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 }
 /*
  * KEYS[2]: its exact key, with what is from before the slug was folded. Not deleted unseen: a full
  * Redis lets a script that has written write more. ARGV: generation, version, value, TTL in seconds,
- * token. If memory is too short for the value, the key is deleted: it may hold something older.
+ * token. If the value is empty, or memory is too short for it, the key is deleted: it may hold
+ * something older.
  */
 static const char put_entry_script[] = READ_OLD
 	"if KEYS[2] ~= KEYS[1] and redis.call('GET', KEYS[2]) then redis.call('DEL', KEYS[2]) end "
 	"if not old then return 2 end "
 	"if age and age < 0 then return 3 end "
 	"local here = age == 0 and kind "
-	"if here == '4' and (#rest > #ARGV[2] or (#rest == #ARGV[2] and rest >= ARGV[2])) then return 0 end "
-	"if here == '4' or (here == '~' and rest == ARGV[5]) then "
+	"if here == '5' and (#rest > #ARGV[2] or (#rest == #ARGV[2] and rest >= ARGV[2])) then return 0 end "
+	"if ARGV[3] ~= '' and (here == '5' or (here == '~' and rest == ARGV[5])) then "
 	"local outcome = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
 	"if not outcome.err then return 1 end "
 	"end "
@@ -82,7 +64,7 @@ static const char put_entry_script[] = READ_OLD
  * purged, or that is being created right now. Callers read the key before they use this script.
  */
 static const char put_unknown_script[] = READ_OLD
-	"if kind == '4' or (kind == '~' and (age ~= 0 or rest ~= ARGV[2])) then redis.call('DEL', KEYS[1]) end "
+	"if kind == '5' or (kind == '~' and (age ~= 0 or rest ~= ARGV[2])) then redis.call('DEL', KEYS[1]) end "
 	"if age ~= 0 or kind ~= '~' or rest ~= ARGV[2] then return 2 end "
 	"local outcome = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
 	"if outcome.err then return 2 end "
@@ -93,91 +75,10 @@ static const char reserve_script[] = READ_OLD
 	"if age and age < 0 then return '' end "
 	"local here = age == 0 and kind "
 	"if here == '~' then return rest end "
-	"if here == '4' or (here == '?' and ARGV[4] ~= '1') then return '' end "
+	"if here == '5' or (here == '?' and ARGV[4] ~= '1') then return '' end "
 	"local outcome = redis.pcall('SET', KEYS[1], '~ ' .. ARGV[1] .. ' ' .. ARGV[2], 'EX', ARGV[3]) "
 	"if outcome.err then return '' end "
 	"return ARGV[2]";
-
-static void encode(const struct link_entry *entry, int64_t generation, struct strbuf *out)
-{
-	const int64_t number[NUMBERS] = {
-		[GENERATION] = generation,
-		[VERSION] = entry->version,
-		[ID] = entry->id,
-		[STATE] = (int64_t)entry->state,
-		[STATUS] = entry->redirect_status,
-		[EXPIRES] = entry->expires_at_us,
-		[STARTS] = entry->starts_at_us,
-		[FLAGS] = (entry->is_slug_chosen ? SLUG_CHOSEN : 0) |
-		          (entry->is_slug_exact ? SLUG_EXACT : 0),
-		[SLUG_LEN] = (int64_t)strlen(entry->slug),
-		[URL_LEN] = (int64_t)strlen(entry->original_url),
-	};
-	strbuf_add_text(out, FORM " ");
-	for (size_t i = 0; i < NUMBERS; i++)
-		strbuf_add_format(out, "%lld ", (long long)number[i]);
-	strbuf_add_text(out, entry->slug);
-	strbuf_add_text(out, entry->original_url);
-	strbuf_add_text(out, entry->expired_url);
-}
-
-/* Parses digits and the following space; NULL if they are malformed. */
-static const char *read_number(const char *at, const char *end, int64_t *out)
-{
-	const char *begin = at;
-	uint64_t value = 0;
-	for (; at < end && *at >= '0' && *at <= '9' && at - begin < NUMBER_TEXT; at++)
-		value = value * 10 + (uint64_t)(*at - '0');
-	if (at == begin || at == end || *at != ' ' || at - begin == NUMBER_TEXT ||
-	    value > INT64_MAX)
-		return NULL;
-	*out = (int64_t)value;
-	return at + 1;
-}
-
-static const char *read_text(const char *at, int64_t len, char *out)
-{
-	memcpy(out, at, (size_t)len);
-	out[len] = '\0';
-	return at + len;
-}
-
-/* If it returns false, the content of out is undefined. */
-static bool decode(const char *value, size_t len, int64_t *generation, struct link_entry *out)
-{
-	const char *end = value + len;
-	if (len < sizeof(FORM) || memcmp(value, FORM " ", sizeof(FORM)) != 0 ||
-	    memchr(value, '\0', len))
-		return false;
-	const char *at = value + sizeof(FORM);
-	int64_t number[NUMBERS] = { 0 };
-	for (size_t i = 0; i < NUMBERS; i++) {
-		at = read_number(at, end, &number[i]);
-		if (!at)
-			return false;
-	}
-	if (number[VERSION] < 1 || number[ID] < 1 || number[STATE] < LINK_STATE_ACTIVE ||
-	    number[STATE] > LINK_STATE_DELETED || !link_redirect_status_is_valid(number[STATUS]) ||
-	    number[SLUG_LEN] < 1 || number[SLUG_LEN] > SLUG_LENGTH_MAX || number[URL_LEN] < 1 ||
-	    number[URL_LEN] > LINK_URL_MAX)
-		return false;
-	int64_t expired_url_len = end - at - number[SLUG_LEN] - number[URL_LEN];
-	if (expired_url_len < 0 || expired_url_len > LINK_URL_MAX)
-		return false;
-	*generation = number[GENERATION];
-	out->version = number[VERSION];
-	out->id = number[ID];
-	out->state = (enum link_state)number[STATE];
-	out->redirect_status = (uint16_t)number[STATUS];
-	out->expires_at_us = number[EXPIRES];
-	out->starts_at_us = number[STARTS];
-	out->is_slug_chosen = number[FLAGS] & SLUG_CHOSEN;
-	out->is_slug_exact = number[FLAGS] & SLUG_EXACT;
-	at = read_text(at, number[SLUG_LEN], out->slug);
-	read_text(read_text(at, number[URL_LEN], out->original_url), expired_url_len,
-	          out->expired_url);
-	return true;
-}
 
 struct link_cache {
 	struct redis_pool *redis;
@@ -253,7 +154,7 @@ static enum link_cache_result read_value(const char *value, size_t len, int64_t 
 		return LINK_CACHE_MISS;
 	if (is_unknown_value(value, len, generation_now))
 		return LINK_CACHE_UNKNOWN;
-	return decode(value, len, &generation, out) && generation == generation_now
+	return link_cache_value_decode(value, len, &generation, out) && generation == generation_now
 	               ? LINK_CACHE_ENTRY
 	               : LINK_CACHE_MISS;
 }
@@ -405,8 +306,9 @@ static enum err put_value(struct link_cache *cache, int64_t generation, const ch
 	char name[KEY_SIZE], exact[KEY_SIZE], exact_key[SLUG_KEY_SIZE], of[NUMBER_TEXT + 1],
 		version[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1];
 	struct strbuf value;
-	strbuf_init(&value, VALUE_MAX);
-	encode(entry, generation, &value);
+	strbuf_init(&value, LINK_CACHE_VALUE_MAX);
+	if (!entry->lacks_extras)
+		link_cache_value_encode(entry, generation, &value);
 	slug_key(entry->slug, true, exact_key);
 	const struct redis_arg args[] = {
 		key_of_entry(entry, name),

@@ -101,8 +101,8 @@ void link_cache_reserve_for_change(struct link_cache *cache, const char *key,
 
 /*
  * Replaces the reservation of the entry, or an older version, by the entry. Any other value is
- * removed. Deleted, disabled and expired links are entries too; their state says so. On success
- * Redis has nothing older. ERR_CONFLICT: it has the same or a newer version, and nothing older
+ * removed, and so is an older version of an entry that lacks its extras. Deleted, disabled and
+ * expired links are entries too; their state says so. On success Redis has nothing older. ERR_CONFLICT: it has the same or a newer version, and nothing older
  * either. Otherwise errors of redis_pool_script; ERR_UNAVAILABLE also means that no generation has
  * been announced yet.
  */

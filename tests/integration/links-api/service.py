@@ -126,9 +126,9 @@ class PrivateRedis:
 
     def valid_entry(self, slug):
         """The entry if it belongs to the announced generation: (version, state), or "?". None otherwise."""
-        words = (self.client.get(f"link:{slug.lower()}") or b"").decode().split(" ")
+        words = (self.client.get(f"link:{slug.lower()}") or b"").decode(errors="replace").split(" ")
         announced = self.announced_generation()
-        if not announced or words[0] not in ("4", "?") or int(words[1]) != announced[0]:
+        if not announced or words[0] not in ("5", "?") or int(words[1]) != announced[0]:
             return None
         return "?" if words[0] == "?" else (int(words[2]), int(words[4]))
 

@@ -143,6 +143,12 @@ static void assert_version(struct fixture *f, int64_t version)
 	assert_int_equal(out.version, version);
 }
 
+static void assert_answer(struct fixture *f, enum link_cache_result wanted)
+{
+	struct link_entry out;
+	assert_int_equal(link_cache_get(f->cache, f->slug, &out), wanted);
+}
+
 static void assert_round_trip(struct fixture *f, const struct link_entry *entry)
 {
 	struct link_entry out = { 0 };
@@ -176,6 +182,43 @@ TEST_CASE(returns_what_was_set)
 	assert_round_trip(f, &entry);
 }
 
+TEST_CASE(returns_extras_aliases_and_blocks)
+{
+	struct fixture *f = *state;
+	struct link_entry entry = entry_of(f, 1);
+	entry.is_blocked = true;
+	assert_round_trip(f, &entry);
+	entry.version++;
+	memcpy(entry.alias_of, "Main.name", 10);
+	assert_round_trip(f, &entry);
+	for (size_t i = 0; i < 256; i++)
+		entry.extras[entry.extras_len++] = (uint8_t)i;
+	entry.version++;
+	assert_round_trip(f, &entry);
+	entry.version++;
+	entry.extras_len = 1;
+	memset(entry.extras + 1, 0, 255);
+	assert_round_trip(f, &entry);
+}
+
+/* A change that is only named must not be answered from, and must not leave the version before. */
+TEST_CASE(an_entry_that_lacks_its_extras_removes_what_is_older_and_stores_nothing)
+{
+	struct fixture *f = *state;
+	struct link_entry entry = entry_of(f, 4);
+	entry.extras_len = 1;
+	assert_int_equal(fill(f, &entry), OK);
+	entry.lacks_extras = true;
+	entry.extras_len = 0;
+	assert_int_equal(link_cache_set(f->cache, &entry), ERR_CONFLICT);
+	assert_version(f, 4);
+	entry.version = 5;
+	assert_int_equal(link_cache_set(f->cache, &entry), OK);
+	assert_answer(f, LINK_CACHE_MISS);
+	assert_int_equal(fill(f, &entry), OK);
+	assert_answer(f, LINK_CACHE_MISS);
+}
+
 TEST_CASE(stores_the_largest_entry)
 {
 	struct fixture *f = *state;
@@ -183,6 +226,9 @@ TEST_CASE(stores_the_largest_entry)
 	entry.id = entry.starts_at_us = entry.expires_at_us = INT64_MAX;
 	memset(entry.original_url, 'u', LINK_URL_MAX);
 	memset(entry.expired_url, 'e', LINK_URL_MAX);
+	memset(entry.alias_of, 'a', SLUG_LENGTH_MAX);
+	entry.extras_len = LINK_EXTRAS_BYTES_MAX;
+	memset(entry.extras, '\0', LINK_EXTRAS_BYTES_MAX);
 	assert_round_trip(f, &entry);
 }
 
@@ -238,12 +284,6 @@ TEST_CASE(caches_an_unknown_slug_for_a_minute)
 	assert_int_equal(fill_unknown(f), OK);
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_UNKNOWN);
 	assert_in_range(ttl_s(f), 50, LINK_CACHE_UNKNOWN_TTL_S);
-}
-
-static void assert_answer(struct fixture *f, enum link_cache_result wanted)
-{
-	struct link_entry out;
-	assert_int_equal(link_cache_get(f->cache, f->slug, &out), wanted);
 }
 
 TEST_CASE(a_new_link_replaces_unknown_but_a_late_unknown_replaces_nothing)
@@ -327,13 +367,13 @@ TEST_CASE(ignores_values_of_an_older_generation)
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, 9);
 	assert_int_equal(fill(f, &entry), OK);
-	char value[] = "4 0000000000 9 42 1 302 0 0 0 1 3 aabc", unknown[] = "? 00000000000";
+	char value[] = "5 0000000000 9 42 1 302 0 0 0 1 3 0 0 aabc", unknown[] = "? 00000000000";
 	int64_t now = test_announcer_generation(f->announcer);
-	int len =
-		snprintf(value, sizeof(value), "4 %lld 9 42 1 302 0 0 0 1 3 aabc", (long long)now);
+	int len = snprintf(value, sizeof(value), "5 %lld 9 42 1 302 0 0 0 1 3 0 0 aabc",
+	                   (long long)now);
 	put(f, value, (size_t)len);
 	assert_version(f, 9);
-	len = snprintf(value, sizeof(value), "4 %lld 9 42 1 302 0 0 0 1 3 aabc",
+	len = snprintf(value, sizeof(value), "5 %lld 9 42 1 302 0 0 0 1 3 0 0 aabc",
 	               (long long)now - 1);
 	put(f, value, (size_t)len);
 	assert_answer(f, LINK_CACHE_MISS);
@@ -368,7 +408,7 @@ TEST_CASE(reads_each_number_of_a_value)
 {
 	struct fixture *f = *state;
 	struct link_entry out;
-	static const char value[] = "4 G 10 42 1 302 7 5 1 2 3 Ababc";
+	static const char value[] = "5 G 10 42 1 302 7 5 5 2 3 4 3 Ababcmain://\0\n5";
 	put_now(f, value, sizeof(value) - 1);
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_ENTRY);
 	assert_int_equal(out.version, 10);
@@ -377,7 +417,12 @@ TEST_CASE(reads_each_number_of_a_value)
 	assert_true(out.is_slug_chosen);
 	assert_false(out.is_slug_exact);
 	assert_string_equal(out.slug, "Ab");
+	assert_true(out.is_blocked);
 	assert_string_equal(out.original_url, "abc");
+	assert_string_equal(out.alias_of, "main");
+	assert_string_equal(out.expired_url, "://");
+	assert_int_equal(out.extras_len, 3);
+	assert_memory_equal(out.extras, "\0\n5", 3);
 }
 
 TEST_CASE(ignores_and_replaces_values_in_another_format)
@@ -393,26 +438,32 @@ TEST_CASE(ignores_and_replaces_values_in_another_format)
 		"~ G 0123456789abcdef",
 		"2 G 9 42 1 302 0 3 abc",
 		"3 G 9 42 1 302 0 5 3 abc",
-		"5 G 9 42 1 302 0 0 0 1 3 aabc",
-		"4G 9 42 1 302 0 0 0 1 3 aabc",
-		"4",
-		"4 G 9 42 1 302 0 -5 0 1 3 aabc",
-		"4 G 9 42 1 302 0 0 0 1 4 aabc",
-		"4 G 9 42 1 302 0 0 0 1 -1 aabc",
-		"4 G 9 42 1 302 0 0 0 0 3 abc",
-		"4 G 9 42 1 302 0 0 0 101 3 aabc",
-		"4 G 0 42 1 302 0 0 0 1 3 aabc",
-		"4 G 9 0 1 302 0 0 0 1 3 aabc",
-		"4 G 9 42 5 302 0 0 0 1 3 aabc",
-		"4 G 9 42 1 200 0 0 0 1 3 aabc",
-		"4 G 9 42 1 302 0 0 0 1 0 aabc",
-		"4 G 9 42 1 302 0",
-		"4 G 9 42 1 302 0 0 0 1 3",
-		"4 G 9 x 1 302 0 0 0 1 3 aabc",
-		"4 x 9 42 1 302 0 0 0 1 3 aabc",
-		"4 G 99999999999999999999 42 1 302 0 0 0 1 3 aabc",
-		"4 G 9 42 1 302 0 0 0 1 9223372036854775807 aabc",
-		"4 G 9 42 1 302 0 0 0 9223372036854775807 9223372036854775807 aabc",
+		"4 G 9 42 1 302 0 0 0 1 3 aabc",
+		"6 G 9 42 1 302 0 0 0 1 3 0 0 aabc",
+		"5G 9 42 1 302 0 0 0 1 3 0 0 aabc",
+		"5",
+		"5 G 9 42 1 302 0 -5 0 1 3 0 0 aabc",
+		"5 G 9 42 1 302 0 0 0 1 4 0 0 aabc",
+		"5 G 9 42 1 302 0 0 0 1 -1 0 0 aabc",
+		"5 G 9 42 1 302 0 0 0 0 3 0 0 abc",
+		"5 G 9 42 1 302 0 0 0 101 3 0 0 aabc",
+		"5 G 9 42 1 302 0 0 0 1 3 1 0 aabc",
+		"5 G 9 42 1 302 0 0 0 1 3 0 1 aabc",
+		"5 G 9 42 1 302 0 0 0 1 3 101 0 aabc",
+		"5 G 9 42 1 302 0 0 0 1 3 0 8193 aabc",
+		"5 G 0 42 1 302 0 0 0 1 3 0 0 aabc",
+		"5 G 9 0 1 302 0 0 0 1 3 0 0 aabc",
+		"5 G 9 42 5 302 0 0 0 1 3 0 0 aabc",
+		"5 G 9 42 1 200 0 0 0 1 3 0 0 aabc",
+		"5 G 9 42 1 302 0 0 0 1 0 0 0 aabc",
+		"5 G 9 42 1 302 0",
+		"5 G 9 42 1 302 0 0 0 1 3 0 0",
+		"5 G 9 x 1 302 0 0 0 1 3 0 0 aabc",
+		"5 x 9 42 1 302 0 0 0 1 3 0 0 aabc",
+		"5 G 99999999999999999999 42 1 302 0 0 0 1 3 0 0 aabc",
+		"5 G 9 42 1 302 0 0 0 1 9223372036854775807 0 0 aabc",
+		"5 G 9 42 1 302 0 0 0 1 3 0 9223372036854775807 aabc",
+		"5 G 9 42 1 302 0 0 0 9223372036854775807 9223372036854775807 0 0 aabc",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		struct link_entry out = { .version = 77 };
@@ -421,7 +472,7 @@ TEST_CASE(ignores_and_replaces_values_in_another_format)
 			fail_msg("read '%s' as an entry", values[i]);
 		assert_int_equal(out.version, 77);
 	}
-	put_now(f, "4 G 9 42 1 302 0 0 0 1 3 aa\0b", 29);
+	put_now(f, "5 G 9 42 1 302 0 0 0 1 3 0 0 aa\0b", 33);
 	struct link_entry out;
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_MISS);
 	put(f, "1 9 42 1 302 0 3 abc", 20);

@@ -403,7 +403,7 @@ static void fill_unless_newer(struct fixture *f, const struct link_cache_reserva
                               const struct link_entry *entry)
 {
 	char value[LINK_URL_SIZE + SLUG_SIZE + 128];
-	snprintf(value, sizeof(value), "4 %lld %lld 42 1 302 0 0 0 %zu %zu %s%s",
+	snprintf(value, sizeof(value), "5 %lld %lld 42 1 302 0 0 0 %zu %zu 0 0 %s%s",
 	         (long long)reservation->generation, (long long)entry->version, strlen(entry->slug),
 	         strlen(entry->original_url), entry->slug, entry->original_url);
 	if (get(f) == LINK_CACHE_ENTRY)
