@@ -1,22 +1,18 @@
 /*
  * The cache is split into shards, each a hash table from slug to link and the two queues of S3-FIFO
- * that choose which link to evict. A link is one block, as long as its texts need; a start takes
- * room only if there is one.
+ * that choose which link to evict.
  */
 #include "services/redirector/cache/memory_cache.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "lib/base/mem.h"
+#include "services/redirector/cache/cached_link.h"
 #include "services/redirector/cache/slug_hash.h"
 
-/* glibc's header before each block; jemalloc has none. */
-#define BLOCK_HEADER 8
-#define HITS_MAX 3
 /* Sizes the table. Shorter URLs make chains longer, longer URLs leave some buckets empty. */
 #define LINK_BYTES_EXPECTED 160
 #define SMALL_QUEUE_PERCENT 10
@@ -25,104 +21,10 @@
 #define SHARDS_MAX 64
 #define SHARD_BYTES_MIN ((size_t)1024 * 1024)
 
-struct cached_link {
-	/* The next in its bucket. */
-	struct cached_link *chain;
-	TAILQ_ENTRY(cached_link) neighbours;
-	/* Steady; when it was read from a store. */
-	int64_t read_at_us;
-	int64_t id;
-	int64_t version;
-	int64_t expires_at_us;
-	uint16_t original_len;
-	uint16_t expired_len;
-	uint16_t redirect_status;
-	uint8_t state;
-	uint8_t key_len;
-	/* Since the queue last considered it; at most HITS_MAX. */
-	uint8_t hits : 2;
-	uint8_t queue : 1;
-	/* The feed cannot have missed an event of it since read_at_us (memory_cache.h). */
-	uint8_t is_tracked : 1;
-	uint8_t has_start : 1;
-	uint8_t is_slug_chosen : 1;
-	uint8_t is_slug_exact : 1;
-	/* The slug has upper case, which its key has not. */
-	uint8_t has_slug : 1;
-	/* Key, slug, original_url, expired_url, without NULs; the bytes of a start. */
-	char text[];
-};
-
-static size_t bytes_of(const struct cached_link *link)
-{
-	return malloc_usable_size((void *)(uintptr_t)link) + BLOCK_HEADER;
-}
-
-static struct cached_link *pack(const struct link_entry *entry, int64_t read_at_us)
-{
-	char key[SLUG_KEY_SIZE];
-	size_t key_len = link_key(entry, key);
-	bool has_slug = !entry->is_slug_exact && memcmp(key, entry->slug, key_len) != 0;
-	size_t slug_len = has_slug ? key_len : 0;
-	size_t original_len = strlen(entry->original_url);
-	size_t expired_len = strlen(entry->expired_url);
-	/* At least the size of the struct, whose tail padding overlaps the text. */
-	size_t text_len = key_len + slug_len + original_len + expired_len;
-	size_t start_len = entry->starts_at_us ? sizeof(entry->starts_at_us) : 0;
-	size_t size = offsetof(struct cached_link, text) + text_len + start_len;
-	struct cached_link *link = mem_zero(size > sizeof(*link) ? size : sizeof(*link));
-	link->read_at_us = read_at_us;
-	link->id = entry->id;
-	link->version = entry->version;
-	link->expires_at_us = entry->expires_at_us;
-	link->original_len = (uint16_t)original_len;
-	link->expired_len = (uint16_t)expired_len;
-	link->redirect_status = entry->redirect_status;
-	link->state = (uint8_t)entry->state;
-	link->is_slug_chosen = entry->is_slug_chosen;
-	link->is_slug_exact = entry->is_slug_exact;
-	link->has_slug = has_slug;
-	link->has_start = start_len > 0;
-	link->key_len = (uint8_t)key_len;
-	char *text = mempcpy(link->text, key, key_len);
-	text = mempcpy(text, entry->slug, slug_len);
-	text = mempcpy(text, entry->original_url, original_len);
-	text = mempcpy(text, entry->expired_url, expired_len);
-	memcpy(text, &entry->starts_at_us, start_len);
-	return link;
-}
-
-static const char *unpack_text(const char *text, size_t len, char *out)
-{
-	memcpy(out, text, len);
-	out[len] = '\0';
-	return text + len;
-}
-
-static void unpack(const struct cached_link *link, struct link_entry *out)
-{
-	out->id = link->id;
-	out->version = link->version;
-	out->expires_at_us = link->expires_at_us;
-	out->state = (enum link_state)link->state;
-	out->redirect_status = link->redirect_status;
-	out->is_slug_chosen = link->is_slug_chosen;
-	out->is_slug_exact = link->is_slug_exact;
-	/* The key of an exact slug is "=" and the slug. */
-	size_t slug_len = (size_t)link->key_len - link->is_slug_exact;
-	const char *text = link->text + (link->has_slug ? link->key_len : link->is_slug_exact);
-	text = unpack_text(text, slug_len, out->slug);
-	text = unpack_text(text, link->original_len, out->original_url);
-	text = unpack_text(text, link->expired_len, out->expired_url);
-	out->starts_at_us = 0;
-	if (link->has_start)
-		memcpy(&out->starts_at_us, text, sizeof(out->starts_at_us));
-}
-
 static void record_hit(struct cached_link *link)
 {
-	if (link->hits < HITS_MAX)
-		link->hits = (uint8_t)(link->hits + 1) & HITS_MAX;
+	if (link->hits < CACHED_LINK_HITS_MAX)
+		link->hits = (uint8_t)(link->hits + 1) & CACHED_LINK_HITS_MAX;
 }
 
 /* --- a shard --- */
@@ -175,7 +77,7 @@ static void shard_clear(struct shard *shard)
 		struct cached_link *link;
 		while ((link = TAILQ_FIRST(&shard->queues[i].links))) {
 			TAILQ_REMOVE(&shard->queues[i].links, link, neighbours);
-			free(link);
+			cached_link_free(link);
 		}
 	}
 	free(shard->buckets);
@@ -197,14 +99,14 @@ static void push(struct shard *shard, struct cached_link *link, uint8_t to)
 {
 	link->queue = to & 1;
 	TAILQ_INSERT_TAIL(&shard->queues[to].links, link, neighbours);
-	shard->queues[to].bytes += bytes_of(link);
+	shard->queues[to].bytes += cached_link_bytes(link);
 }
 
 static void unlink_from_queue(struct shard *shard, struct cached_link *link)
 {
 	struct queue *queue = &shard->queues[link->queue];
 	TAILQ_REMOVE(&queue->links, link, neighbours);
-	queue->bytes -= bytes_of(link);
+	queue->bytes -= cached_link_bytes(link);
 }
 
 /* The hash is computed again when a link leaves, instead of stored with each link. */
@@ -217,7 +119,7 @@ static void remove_link(struct shard *shard, struct cached_link *link)
 		place = &(*place)->chain;
 	*place = link->chain;
 	shard->entries--;
-	free(link);
+	cached_link_free(link);
 }
 
 /* Bits that choose neither the bucket nor the shard. Never 0, which marks an empty slot. */
@@ -250,7 +152,7 @@ static void evict(struct shard *shard)
 	bool is_small = small && (is_small_full || !oldest);
 	struct cached_link *link = is_small ? small : oldest;
 	if (link->hits >= (is_small ? HITS_TO_PROMOTE : 1)) {
-		link->hits = (uint8_t)(link->hits - !is_small) & HITS_MAX;
+		link->hits = (uint8_t)(link->hits - !is_small) & CACHED_LINK_HITS_MAX;
 		unlink_from_queue(shard, link);
 		push(shard, link, MAIN);
 		return;
@@ -348,7 +250,7 @@ static bool is_usable(const struct memory_cache *cache, const struct cached_link
                       int64_t now_us)
 {
 	bool is_young = link->read_at_us > now_us - memory_cache_ttl_us(cache);
-	return is_of_this_epoch(cache, link) &&
+	return !link->lacks_extras && is_of_this_epoch(cache, link) &&
 	       (is_young ||
 	        (cache->watermark && watermark_tracker_is_fresh(cache->watermark, now_us) &&
 	         is_tracked_now(cache, link)));
@@ -375,7 +277,7 @@ static void put(const struct place *place, const struct link_entry *entry, int64
                 bool is_tracked)
 {
 	struct shard *shard = place->shard;
-	struct cached_link *link = pack(entry, read_at_us);
+	struct cached_link *link = cached_link_pack(entry, read_at_us);
 	link->is_tracked = is_tracked;
 	uint8_t queue = take_ghost(shard, place->hash) ? MAIN : SMALL;
 	if (place->link) {
@@ -383,7 +285,7 @@ static void put(const struct place *place, const struct link_entry *entry, int64
 		link->hits = place->link->hits;
 		remove_link(shard, place->link);
 	}
-	make_room(shard, bytes_of(link));
+	make_room(shard, cached_link_bytes(link));
 	push(shard, link, queue);
 	link->chain = shard->buckets[place->hash & shard->mask];
 	shard->buckets[place->hash & shard->mask] = link;
@@ -397,7 +299,7 @@ enum err memory_cache_get(struct memory_cache *cache, const char *key, size_t ke
 	bool answers = place.link && is_usable(cache, place.link, now_us);
 	if (answers) {
 		record_hit(place.link);
-		unpack(place.link, out);
+		cached_link_unpack(place.link, out);
 	}
 	pthread_mutex_unlock(&place.shard->lock);
 	return answers ? OK : ERR_NOT_FOUND;
@@ -429,16 +331,21 @@ static bool is_tracked_since(const struct memory_cache *cache, const char *key, 
 }
 
 /*
- * A store returned the version that memory holds. If the feed had a gap since the old read, the new
- * read must be tracked by itself: it must not inherit the old entry's tracking.
+ * A store returned the version that memory holds, perhaps without the extras that entry has. If the
+ * feed had a gap since the old read, the new read must be tracked by itself: it must not inherit the
+ * old entry's tracking.
  */
-static void confirm(const struct memory_cache *cache, struct cached_link *link, int64_t read_at_us,
-                    bool is_tracked)
+static void confirm(const struct memory_cache *cache, const struct place *place,
+                    const struct link_entry *entry, int64_t read_at_us, bool is_tracked)
 {
+	struct cached_link *link = place->link;
 	bool was_tracked = cache->watermark && is_tracked_now(cache, link);
+	record_hit(link);
 	link->is_tracked = was_tracked || is_tracked;
 	if (link->read_at_us < read_at_us)
 		link->read_at_us = read_at_us;
+	if (link->lacks_extras)
+		put(place, entry, link->read_at_us, link->is_tracked);
 }
 
 void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, int64_t read_at_us)
@@ -452,10 +359,25 @@ void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, in
 	if (version < entry->version) {
 		put(&place, entry, read_at_us, is_tracked);
 	} else if (version == entry->version) {
-		record_hit(place.link);
-		confirm(cache, place.link, read_at_us, is_tracked);
+		confirm(cache, &place, entry, read_at_us, is_tracked);
 	} else {
-		unpack(place.link, entry);
+		cached_link_unpack(place.link, entry);
+	}
+	pthread_mutex_unlock(&place.shard->lock);
+}
+
+void memory_cache_set_purged(struct memory_cache *cache, const char *key, size_t key_len,
+                             int64_t read_at_us)
+{
+	struct link_entry entry;
+	struct place place = acquire(cache, key, key_len);
+	if (place.link) {
+		cached_link_unpack(place.link, &entry);
+		entry.state = LINK_STATE_DELETED;
+		entry.version++;
+		entry.lacks_extras = false;
+		entry.extras_len = 0;
+		put(&place, &entry, read_at_us, is_tracked_since(cache, key, key_len, read_at_us));
 	}
 	pthread_mutex_unlock(&place.shard->lock);
 }

@@ -1,8 +1,10 @@
 /*
  * Safe from any thread. Links in the memory of this process, by the keys of their slugs
  * (lib/links/slug.h), bounded by bytes. Each link is packed into one block of about 90 bytes plus its
- * URLs. An entry that is no longer fresh only remembers
- * its version, so that an older version that arrives late is recognised.
+ * URLs; extras, and the slug that an alias leads to, are a second block. An entry that is no longer
+ * fresh only remembers its version, so that an older version that arrives late is recognised. So does
+ * one that lacks its extras, which the feed does not bring: it never answers, however old anything
+ * else is.
  *
  * Eviction is S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi: "FIFO queues are all you need for cache
  * eviction", SOSP 2023). New links enter a small queue; links that were requested again are in a
@@ -49,7 +51,7 @@ int64_t memory_cache_ttl_us(const struct memory_cache *cache);
 enum err memory_cache_get(struct memory_cache *cache, const char *key, size_t key_len,
                           int64_t now_us, struct link_entry *out) MUST_CHECK;
 
-/* Ignores freshness: for when no store can answer. ERR_NOT_FOUND: no entry. */
+/* Ignores freshness: for when no store can answer. ERR_NOT_FOUND: no entry with its extras. */
 enum err memory_cache_get_stale(struct memory_cache *cache, const char *key, size_t key_len,
                                 struct link_entry *out) MUST_CHECK;
 
@@ -58,9 +60,17 @@ int64_t memory_cache_version(struct memory_cache *cache, const char *key, size_t
 
 /*
  * Stores what a store returned. read_at_us is when the store was queried; freshness counts from
- * there. If memory already holds a newer version, that version stays and is copied into entry.
+ * there. If memory already holds a newer version, that version stays and is copied into entry; it may
+ * lack its extras.
  */
 void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, int64_t read_at_us);
+
+/*
+ * PostgreSQL, queried at read_at_us, no longer has this link: if memory holds it, it is DELETED from
+ * now on, at the next version.
+ */
+void memory_cache_set_purged(struct memory_cache *cache, const char *key, size_t key_len,
+                             int64_t read_at_us);
 
 /* An event of the feed, after recent_changes_add. Replaces an older version; adds nothing. */
 void memory_cache_apply_change(struct memory_cache *cache, const struct link_entry *entry);

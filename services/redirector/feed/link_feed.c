@@ -55,7 +55,8 @@ static void repair_redis(void *arg)
 static void queue_repair(struct link_feed *feed, const struct link_entry *entry)
 {
 	struct repair *repair = mem_zero(sizeof(*repair));
-	*repair = (struct repair){ .feed = feed, .entry = *entry };
+	repair->feed = feed;
+	memcpy(&repair->entry, entry, link_entry_size(entry));
 	if (worker_pool_submit(feed->repairers, repair_redis, repair) == OK)
 		return;
 	free(repair);

@@ -10,7 +10,8 @@
  *
  * When a link changes that this process has recently written into Redis (recent_changes.h), its new
  * version is written there too: a delayed write by this process may have overwritten the change in
- * Redis. A worker does that, so the feed never waits for Redis.
+ * Redis. Of a link with extras, which events do not bring, the older version is removed there. A
+ * worker does that, so the feed never waits for Redis.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_FEED_LINK_FEED_H
 #define WAYMARK_SERVICES_REDIRECTOR_FEED_LINK_FEED_H

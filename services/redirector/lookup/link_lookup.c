@@ -21,6 +21,11 @@
  * shows it at once.
  */
 #define DOWN_CHECK_MS 200
+/*
+ * A change that the feed has named is committed, so the next query sees it. More are needed only if
+ * the link changes again meanwhile, or if PostgreSQL has lost the change in a failover.
+ */
+#define REREADS_MAX 3
 
 enum step {
 	STEP_MEMORY,       /* Redis worker: an earlier lookup may have filled it just now */
@@ -65,6 +70,8 @@ struct leader {
 	int64_t down_check_ms;
 	bool is_redis_down;
 	bool is_redis_stale;
+	/* Queries of PostgreSQL that came too early. */
+	int rereads;
 	/* The first waiter, while its loop runs the lookup; else zero. */
 	struct link_lookup_waiter loop_waiter;
 };
@@ -146,14 +153,19 @@ static enum step end_not_found(struct leader *leader, struct metric *from)
 	return end_without(leader, ERR_NOT_FOUND, from);
 }
 
-/* entry becomes the newer version if memory has one. */
-static enum step end_found(struct leader *leader, struct link_entry *entry, int64_t read_at_us,
-                           struct metric *from)
+/*
+ * entry becomes the newer version if memory has one. False: that one lacks its extras, because the
+ * feed has named a change for which this read came too early.
+ */
+static bool end_found(struct leader *leader, struct link_entry *entry, int64_t read_at_us,
+                      struct metric *from)
 {
 	memory_cache_merge(leader->lookup->memory, entry, read_at_us);
+	if (entry->lacks_extras)
+		return false;
 	metrics_add(from, 1);
 	leader->result = OK;
-	return STEP_DONE;
+	return true;
 }
 
 static void run_on_worker(void *arg);
@@ -209,8 +221,9 @@ static enum step use_redis_result(struct leader *leader, enum link_cache_result 
                                   struct link_entry *entry)
 {
 	struct link_lookup *lookup = leader->lookup;
-	if (result == LINK_CACHE_ENTRY && entry->version >= leader->seen_version)
-		return end_found(leader, entry, leader->read_at_us, lookup->from_redis);
+	if (result == LINK_CACHE_ENTRY && entry->version >= leader->seen_version &&
+	    end_found(leader, entry, leader->read_at_us, lookup->from_redis))
+		return STEP_DONE;
 	if (result == LINK_CACHE_UNKNOWN && leader->seen_version == 0)
 		return end_not_found(leader, lookup->from_redis);
 
@@ -290,17 +303,6 @@ static void fill_redis(struct link_lookup *lookup, const char *key,
 	(void)err;
 }
 
-/* Memory knows the link and PostgreSQL does not: it was purged. Late copies must not be served. */
-static void mark_purged_in_memory(struct link_lookup *lookup, const char *key, int64_t read_at_us)
-{
-	struct link_entry entry;
-	if (memory_cache_get_stale(lookup->memory, key, strlen(key), &entry) != OK)
-		return;
-	entry.state = LINK_STATE_DELETED;
-	entry.version++;
-	memory_cache_merge(lookup->memory, &entry, read_at_us);
-}
-
 /*
  * While PostgreSQL is down, the entry in Redis is the best there is. If memory has seen a newer
  * version, end_found returns that one.
@@ -337,16 +339,22 @@ static enum step query_postgres(struct leader *leader, struct link_entry *entry)
 	 */
 	if (!leader->is_redis_down || found == ERR_NOT_FOUND)
 		fill_redis(lookup, key, &reservation, found, entry, read_at_us);
-	/* Memory knew the link before the query, so PostgreSQL lacks it because it was purged. */
+	/*
+	 * Memory knew the link before the query, so PostgreSQL lacks it because it was purged. Late
+	 * copies must not be served.
+	 */
 	if (found == ERR_NOT_FOUND && leader->seen_version > 0)
-		mark_purged_in_memory(lookup, key, read_at_us);
+		memory_cache_set_purged(lookup->memory, key, strlen(key), read_at_us);
 
-	if (found == OK)
-		return end_found(leader, entry, read_at_us, lookup->from_postgres);
+	if (found == OK && end_found(leader, entry, read_at_us, lookup->from_postgres))
+		return STEP_DONE;
+	if (found == OK && leader->rereads++ < REREADS_MAX)
+		return STEP_POSTGRES;
 	if (found == ERR_NOT_FOUND || found == ERR_CONFLICT)
 		return end_without(leader, found, lookup->from_postgres);
-	if (find_in_redis_as_last_resort(leader, entry) == OK)
-		return end_found(leader, entry, read_at_us, lookup->from_redis);
+	if (find_in_redis_as_last_resort(leader, entry) == OK &&
+	    end_found(leader, entry, read_at_us, lookup->from_redis))
+		return STEP_DONE;
 	return STEP_STALE_MEMORY;
 }
 

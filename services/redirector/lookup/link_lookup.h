@@ -21,7 +21,9 @@
  *   - Redis: PostgreSQL is queried at once.
  *   - PostgreSQL (down, not merely slow): what Redis holds, or else what memory holds, however old.
  *   - No store can answer: ERR_UNAVAILABLE, never ERR_NOT_FOUND.
- * A version that memory has seen never goes back: an older version from Redis is skipped.
+ * A version that memory has seen never goes back: an older version from Redis is skipped. Of a link
+ * with extras the feed brings the version alone: Redis or PostgreSQL have the rest, and without both
+ * such a link is ERR_UNAVAILABLE until one answers.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_LOOKUP_LINK_LOOKUP_H
 #define WAYMARK_SERVICES_REDIRECTOR_LOOKUP_LINK_LOOKUP_H

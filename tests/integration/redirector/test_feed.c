@@ -117,9 +117,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Publishes a change like the relay. PostgreSQL is changed by the test, if at all. */
-static void publish(struct feed_fixture *s, const char *name, int64_t version,
-                    const char *destination)
+static void publish_event(struct feed_fixture *s, const char *name, int64_t version,
+                          const char *destination, bool has_extras)
 {
 	struct link_event *event = mem_zero(sizeof(*event));
 	*event = (struct link_event){ .occurred_at_us = 1, .change = LINK_CHANGE_UPDATED };
@@ -128,7 +127,11 @@ static void publish(struct feed_fixture *s, const char *name, int64_t version,
 		                     .created_at_us = 1,
 		                     .updated_at_us = 1 };
 	event->link.entry = (struct link_entry){
-		.id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302
+		.id = 1,
+		.version = version,
+		.state = LINK_STATE_ACTIVE,
+		.redirect_status = 302,
+		.lacks_extras = has_extras,
 	};
 	const char *slug = fixture_slug(s->fixture, name, event->link.entry.slug);
 	snprintf(event->link.entry.original_url, LINK_URL_SIZE, "https://example.com/%s",
@@ -145,6 +148,19 @@ static void publish(struct feed_fixture *s, const char *name, int64_t version,
 	assert_int_equal(kafka_producer_flush(s->producer, TIMEOUT_MS), OK);
 	strbuf_clear(&bytes);
 	free(event);
+}
+
+/* Publishes a change like the relay. PostgreSQL is changed by the test, if at all. */
+static void publish(struct feed_fixture *s, const char *name, int64_t version,
+                    const char *destination)
+{
+	publish_event(s, name, version, destination, false);
+}
+
+/* As publish, of a link with extras. */
+static void publish_without_extras(struct feed_fixture *s, const char *name, int64_t version)
+{
+	publish_event(s, name, version, "original", true);
 }
 
 static void assert_redirects(struct fixture *f, const char *name, const char *destination)
@@ -194,6 +210,56 @@ TEST_CASE(memory_outlives_its_ttl_and_applies_changes)
 		assert_true(http_fixture_now_ms() < until_ms);
 		test_pause();
 	}
+}
+
+/* A change that the event only names is read from PostgreSQL, and memory answers with it from then on. */
+TEST_CASE(memory_follows_the_changes_of_a_link_with_extras)
+{
+	struct feed_fixture *s = *state;
+	struct fixture *f = s->fixture;
+	fixture_slow_clock(f);
+	fixture_add_link(f, "rich");
+	/* forward_query */
+	fixture_change_link(f, "rich", "extras = '\\x2001', features = 16");
+	fixture_start(f);
+	await(f, IS_FRESH, 1);
+	for (int i = 0; i < 3; i++)
+		assert_redirects(f, "rich", "https://example.com/rich");
+	assert_int_equal(fixture_metric(f, FROM_MEMORY), 2);
+	fixture_change_link(f, "rich", "original_url = 'https://example.com/changed'");
+	publish_without_extras(s, "rich", 3);
+	await(f, "waymark_feed_events_total", 1);
+	for (int i = 0; i < 3; i++)
+		assert_redirects(f, "rich", "https://example.com/changed");
+	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 2);
+	assert_int_equal(fixture_metric(f, FROM_MEMORY), 4);
+}
+
+/* Its destination may be behind a password. */
+TEST_CASE(memory_answers_nothing_about_a_link_whose_extras_no_store_can_give)
+{
+	struct feed_fixture *s = *state;
+	struct fixture *f = s->fixture;
+	snprintf(f->config.pg_url, sizeof(f->config.pg_url), FIXTURE_UNREACHABLE_PG);
+	f->config.memory_ttl_ms = 60000;
+	fixture_slow_clock(f);
+	fixture_fill_redis(f, "plain", 1, "before");
+	fixture_fill_redis(f, "secret", 1, "before");
+	fixture_start(f);
+	assert_redirects(f, "plain", "https://example.com/before");
+	assert_redirects(f, "secret", "https://example.com/before");
+	publish(s, "plain", 2, "after");
+	publish_without_extras(s, "secret", 2);
+	await(f, "waymark_feed_events_total", 2);
+	fixture_delete_from_redis(f, "plain");
+	fixture_delete_from_redis(f, "secret");
+	assert_redirects(f, "plain", "https://example.com/after");
+	assert_int_equal(fixture_get_link(f, "secret", ""), 503);
+	/* Nor does an older version that comes back to Redis. */
+	fixture_fill_redis(f, "secret", 1, "before");
+	assert_int_equal(fixture_get_link(f, "secret", ""), 503);
+	fixture_fill_redis(f, "secret", 2, "after");
+	assert_redirects(f, "secret", "https://example.com/after");
 }
 
 TEST_CASE(the_ttl_applies_again_when_the_watermarks_stop)

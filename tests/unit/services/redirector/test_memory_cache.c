@@ -1,10 +1,13 @@
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/mem.h"
 #include "services/redirector/cache/memory_cache.h"
 #include "tests/support/test.h"
 
@@ -61,6 +64,145 @@ TEST_CASE(returns_every_field_of_an_entry)
 	assert_string_equal(out.slug, in.slug);
 	assert_string_equal(out.original_url, in.original_url);
 	assert_string_equal(out.expired_url, in.expired_url);
+	memory_cache_free(cache);
+}
+
+/* As many bytes of extras as the last argument says. */
+static struct link_entry with_extras(int number, int64_t version, size_t extras_len)
+{
+	struct link_entry entry = numbered(number, version);
+	entry.extras_len = (uint16_t)extras_len;
+	memset(entry.extras, 0xe7, extras_len);
+	return entry;
+}
+
+/* As the feed names a change of a link with extras. */
+static struct link_entry lacking(int number, int64_t version)
+{
+	struct link_entry entry = numbered(number, version);
+	entry.lacks_extras = true;
+	return entry;
+}
+
+TEST_CASE(returns_the_extras_of_a_link_and_what_an_alias_leads_to)
+{
+	static const size_t lengths[] = { 0, 1, LINK_EXTRAS_BYTES_MAX };
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	for (int i = 0; i < 6; i++) {
+		struct link_entry in = with_extras(i, 1, lengths[i / 2]), out;
+		in.starts_at_us = i / 2;
+		in.is_blocked = i % 2;
+		if (i % 2)
+			memset(in.alias_of, 'a', SLUG_LENGTH_MAX);
+		memory_cache_merge(cache, &in, 0);
+		memset(&out, 0x5a, sizeof(out));
+		assert_int_equal(memory_cache_get(cache, in.slug, strlen(in.slug), 1, &out), OK);
+		assert_int_equal(out.extras_len, in.extras_len);
+		assert_memory_equal(out.extras, in.extras, in.extras_len);
+		assert_string_equal(out.alias_of, in.alias_of);
+		assert_string_equal(out.original_url, in.original_url);
+		assert_int_equal(out.starts_at_us, in.starts_at_us);
+		assert_int_equal(out.is_blocked, i % 2);
+		assert_false(out.lacks_extras);
+	}
+	memory_cache_free(cache);
+}
+
+static size_t bytes_of_one(struct link_entry entry)
+{
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	size_t empty = memory_cache_usage(cache).bytes;
+	memory_cache_merge(cache, &entry, 0);
+	size_t bytes = memory_cache_usage(cache).bytes - empty;
+	memory_cache_free(cache);
+	return bytes;
+}
+
+/* As the cache counts it. */
+static size_t block_of(size_t bytes)
+{
+	void *block = mem_zero(bytes);
+	size_t counted = malloc_usable_size(block) + 8;
+	free(block);
+	return counted;
+}
+
+/* What extras cost, only links that have some pay: a pointer, and a block of their own. */
+TEST_CASE(a_plain_link_takes_65_bytes_and_its_texts)
+{
+	struct link_entry plain = numbered(1, 1);
+	size_t texts = strlen(plain.slug) + strlen(plain.original_url);
+	assert_int_equal(bytes_of_one(plain), block_of(65 + texts));
+	plain.is_blocked = true;
+	assert_int_equal(bytes_of_one(plain), block_of(65 + texts));
+	size_t extras = bytes_of_one(with_extras(1, 1, 1000));
+	assert_int_equal(extras, block_of(65 + texts + sizeof(void *)) + block_of(1004));
+	assert_true(bytes_of_one(lacking(1, 1)) <= block_of(72));
+}
+
+TEST_CASE(counts_extras_into_its_byte_limit)
+{
+	enum { COUNT = 2000 };
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	for (int i = 0; i < COUNT; i++) {
+		struct link_entry entry = with_extras(i, 1, (size_t)i % LINK_EXTRAS_BYTES_MAX);
+		memory_cache_merge(cache, &entry, 0);
+		assert_true(memory_cache_usage(cache).bytes <= MIB);
+	}
+	assert_in_range(memory_cache_usage(cache).entries, 100, COUNT / 2);
+	memory_cache_free(cache);
+}
+
+static void assert_answers(struct memory_cache *cache, bool answers)
+{
+	struct link_entry out;
+	enum err wanted = answers ? OK : ERR_NOT_FOUND;
+	assert_int_equal(memory_cache_get(cache, "s000001", 7, 1, &out), wanted);
+	assert_int_equal(memory_cache_get_stale(cache, "s000001", 7, &out), wanted);
+}
+
+/* It may be behind a password. */
+TEST_CASE(never_answers_from_an_entry_that_lacks_its_extras)
+{
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	struct link_entry first = with_extras(1, 4, 10), change = lacking(1, 5);
+	memory_cache_merge(cache, &first, 0);
+	assert_answers(cache, true);
+	memory_cache_apply_change(cache, &change);
+	assert_answers(cache, false);
+	assert_int_equal(memory_cache_version(cache, "s000001", 7), 5);
+	/* The version before it does not answer either, and its reader learns that it is old. */
+	memory_cache_merge(cache, &first, 0);
+	assert_true(first.lacks_extras);
+	assert_int_equal(first.version, 5);
+	assert_answers(cache, false);
+
+	struct link_entry whole = with_extras(1, 5, 10), plain = numbered(1, 6);
+	memory_cache_merge(cache, &whole, 0);
+	assert_answers(cache, true);
+	/* The same event again, as after a restart of the relay. */
+	memory_cache_apply_change(cache, &change);
+	assert_answers(cache, true);
+	memory_cache_apply_change(cache, &plain);
+	assert_answers(cache, true);
+	assert_int_equal(memory_cache_usage(cache).entries, 1);
+	memory_cache_free(cache);
+}
+
+TEST_CASE(a_purged_link_is_deleted_at_the_next_version_whatever_it_had)
+{
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	struct link_entry changed = lacking(1, 5), out;
+	memory_cache_set_purged(cache, "s000001", 7, 0);
+	assert_int_equal(memory_cache_version(cache, "s000001", 7), 0);
+	put(cache, 1, 4, 0);
+	memory_cache_apply_change(cache, &changed);
+	memory_cache_set_purged(cache, "s000001", 7, 0);
+	assert_int_equal(memory_cache_get(cache, "s000001", 7, 1, &out), OK);
+	assert_int_equal(out.state, LINK_STATE_DELETED);
+	assert_int_equal(out.version, 6);
+	assert_string_equal(out.slug, "s000001");
+	assert_int_equal(out.extras_len, 0);
 	memory_cache_free(cache);
 }
 

@@ -89,6 +89,15 @@ static void event(struct fixture *f, int64_t number)
 	memory_cache_apply_change(f->memory, &entry);
 }
 
+/* Of a link with extras. */
+static void event_without_extras(struct fixture *f, int64_t number)
+{
+	struct link_entry entry = version(number);
+	entry.lacks_extras = true;
+	(void)recent_changes_add(f->changes, SLUG, strlen(SLUG), steady(f));
+	memory_cache_apply_change(f->memory, &entry);
+}
+
 /* The version that memory returns; 0: none. */
 static int64_t cached_version(struct fixture *f)
 {
@@ -146,6 +155,20 @@ TEST_CASE(an_event_replaces_an_older_version)
 	event(f, 2);
 	assert_int_equal(cached_version(f), 2);
 	event(f, 1);
+	assert_int_equal(cached_version(f), 2);
+	advance(f, CLOCK_US_PER_HOUR);
+	assert_int_equal(cached_version(f), 2);
+}
+
+/* Redis and PostgreSQL bring the rest; an event of a later version would have replaced it. */
+TEST_CASE(what_an_event_names_without_its_extras_is_tracked_once_a_store_returns_it)
+{
+	struct fixture *f = *state;
+	read_from_a_store(f, 1, steady(f));
+	event_without_extras(f, 2);
+	assert_int_equal(cached_version(f), 0);
+	advance(f, MS);
+	read_from_a_store(f, 2, steady(f));
 	assert_int_equal(cached_version(f), 2);
 	advance(f, CLOCK_US_PER_HOUR);
 	assert_int_equal(cached_version(f), 2);
