@@ -17,7 +17,7 @@
 #include "lib/json/json.h"
 
 struct mail_source {
-	/* As in services/links-api/mail/mail_queue.h, and destination-died and monthly-report. */
+	/* As in mail_outbox.h. */
 	const char *kind;
 	const char *locale;
 	const struct json *data;

@@ -6,8 +6,8 @@
 
 #include "lib/base/mail_address.h"
 #include "lib/json/json.h"
+#include "lib/mail/mail_outbox.h"
 
-#define DATA_BYTES_MAX 65536
 /* Roll-ups have everything of the month by then. */
 #define REPORT_HOUR 6
 #define DAY_SIZE 16
@@ -41,28 +41,16 @@ static enum err find_person(struct pg_conn *conn, const char *sql, const struct 
 	return err;
 }
 
-/* workspace_id 0: of none. */
+/* workspace_id 0: of none. An address to which no mail can be sent gets none. */
 static enum err queue(struct pg_conn *conn, const char *kind, const struct person *to,
                       int64_t workspace_id, const struct json *data)
 {
-	struct pg_params params = { 0 };
-	struct strbuf text;
-	strbuf_init(&text, DATA_BYTES_MAX);
-	json_write(data, &text);
-	pg_params_text(&params, kind);
-	pg_params_text(&params, to->email);
-	pg_params_text(&params, to->locale);
-	pg_params_int(&params, workspace_id);
-	pg_params_text(&params, text.data);
-	enum err err = strbuf_status(&text);
-	if (err == OK)
-		err = pg_conn_query(
-			conn,
-			"INSERT INTO mail_outbox (kind, address, locale, workspace_id, data) "
-			"VALUES ($1, $2, $3, NULLIF($4::bigint, 0), $5::jsonb)",
-			&params, NULL);
-	strbuf_clear(&text);
-	return err;
+	enum err err = mail_outbox_add(conn, &(struct mail){ .kind = kind,
+	                                                     .to = to->email,
+	                                                     .locale = to->locale,
+	                                                     .data = data,
+	                                                     .workspace_id = workspace_id });
+	return err == ERR_INVALID ? OK : err;
 }
 
 /* A link's row: its title, or its slug. detail "": the slug, if there is a title. */
@@ -135,7 +123,7 @@ static enum err queue_dead(const struct run *run, const struct person *person)
 		&params, &rows);
 	if (err == OK && person->wants && pg_result_count(rows) > 0) {
 		struct json *data = dead_json(run, rows);
-		err = queue(run->conn, "destination-died", person, 0, data);
+		err = queue(run->conn, MAIL_DESTINATION_DIED, person, 0, data);
 		json_free(data);
 		params = (struct pg_params){ 0 };
 		pg_params_int(&params, person->id);
@@ -158,7 +146,7 @@ static enum err add_dead(const struct run *run, int64_t *changed)
 		"SELECT id, email, coalesce(locale, ''), mail_dead_links AND NOT blocked AND deleted_at IS NULL "
 		"FROM users WHERE id IN (SELECT user_id FROM dead_links) "
 		"AND (dead_links_mailed_at IS NULL OR dead_links_mailed_at < clock_timestamp() - interval '1 day') "
-		"AND " FEW_WAIT("destination-died") " ORDER BY id LIMIT 1",
+		"AND " FEW_WAIT(MAIL_DESTINATION_DIED) " ORDER BY id LIMIT 1",
 		NULL, &person);
 	if (err == ERR_NOT_FOUND)
 		return OK;
@@ -234,7 +222,8 @@ static enum err queue_report(const struct run *run, const struct person *person,
 	set_dashboard(data, run);
 	enum err err = add_top(run, pg_result_int(rows, i, 0), months, links);
 	if (err == OK)
-		err = queue(run->conn, "monthly-report", person, pg_result_int(rows, i, 0), data);
+		err = queue(run->conn, MAIL_MONTHLY_REPORT, person, pg_result_int(rows, i, 0),
+		            data);
 	json_free(data);
 	return err;
 }
@@ -276,7 +265,7 @@ static enum err add_month(const struct run *run, int64_t *changed)
 	                    "SELECT id, email, coalesce(locale, ''), true FROM users "
 	                    "WHERE mail_monthly_report AND NOT blocked AND deleted_at IS NULL "
 	                    "AND (month_reported IS NULL OR month_reported < $1::date) "
-	                    "AND " FEW_WAIT("monthly-report") " ORDER BY id LIMIT 1",
+	                    "AND " FEW_WAIT(MAIL_MONTHLY_REPORT) " ORDER BY id LIMIT 1",
 	                    &params, &person);
 	if (err == ERR_NOT_FOUND)
 		return OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/mail/mail_outbox.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/http/handlers.h"
@@ -54,10 +55,10 @@ enum err email_change_ask(struct pg_conn *conn, const struct request *r, const s
 	struct json *data = json_new_object();
 	json_set_text(data, "url", url);
 	json_set_time(data, "expires_at", expires_at_us);
-	err = mail_queue_add(conn, &(struct mail){ .kind = MAIL_CONFIRM_ADDRESS,
-	                                           .to = email,
-	                                           .locale = user->settings.locale,
-	                                           .data = data });
+	err = mail_outbox_add(conn, &(struct mail){ .kind = MAIL_CONFIRM_ADDRESS,
+	                                            .to = email,
+	                                            .locale = user->settings.locale,
+	                                            .data = data });
 	json_free(data);
 	return err;
 }
@@ -228,10 +229,10 @@ static enum err tell_both(const struct confirmation *c, struct pg_conn *conn, co
 	json_set_text(data, "new", c->user.email);
 	enum err err = OK;
 	for (size_t i = 0; err == OK && i < ARRAY_SIZE(addresses); i++)
-		err = mail_queue_add(conn, &(struct mail){ .kind = MAIL_ADDRESS_CHANGED,
-		                                           .to = addresses[i],
-		                                           .locale = c->user.settings.locale,
-		                                           .data = data });
+		err = mail_outbox_add(conn, &(struct mail){ .kind = MAIL_ADDRESS_CHANGED,
+		                                            .to = addresses[i],
+		                                            .locale = c->user.settings.locale,
+		                                            .data = data });
 	json_free(data);
 	return err;
 }

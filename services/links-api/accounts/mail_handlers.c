@@ -1,3 +1,4 @@
+#include "lib/mail/mail_outbox.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
@@ -21,10 +22,10 @@ static enum err queue_test(void *ctx, struct pg_conn *conn)
 	const struct test *t = ctx;
 	const struct request *r = t->request;
 	struct json *data = json_new_object();
-	enum err err = mail_queue_add(conn, &(struct mail){ .kind = MAIL_TEST,
-	                                                    .to = t->user.email,
-	                                                    .locale = t->user.settings.locale,
-	                                                    .data = data });
+	enum err err = mail_outbox_add(conn, &(struct mail){ .kind = MAIL_TEST,
+	                                                     .to = t->user.email,
+	                                                     .locale = t->user.settings.locale,
+	                                                     .data = data });
 	json_free(data);
 	return err == OK ? audit_store_record(r, conn, "mail.test", AUDIT_STORE_USER, r->user_id,
 	                                      NULL)

@@ -4,6 +4,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
+#include "lib/mail/mail_outbox.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/http/handlers.h"
@@ -84,10 +85,10 @@ static enum err send_mail(const struct asking *a, struct pg_conn *conn, const ch
 	struct json *data = json_new_object();
 	json_set_text(data, "url", url);
 	json_set_time(data, "expires_at", expires_at_us);
-	enum err err = mail_queue_add(conn, &(struct mail){ .kind = MAIL_PASSWORD_RESET,
-	                                                    .to = a->user.email,
-	                                                    .locale = a->user.settings.locale,
-	                                                    .data = data });
+	enum err err = mail_outbox_add(conn, &(struct mail){ .kind = MAIL_PASSWORD_RESET,
+	                                                     .to = a->user.email,
+	                                                     .locale = a->user.settings.locale,
+	                                                     .data = data });
 	json_free(data);
 	return err;
 }

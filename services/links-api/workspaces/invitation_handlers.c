@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/base/mail_address.h"
+#include "lib/mail/mail_outbox.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
@@ -109,11 +110,11 @@ static enum err send_mail(const struct creation *c, struct pg_conn *conn)
 	json_set_text(data, "inviter", *inviter.name ? inviter.name : inviter.email);
 	json_set_text(data, "url", url);
 	json_set_time(data, "expires_at", c->created.expires_at_us);
-	err = mail_queue_add(conn, &(struct mail){ .kind = MAIL_INVITATION,
-	                                           .to = c->created.email,
-	                                           .locale = inviter.settings.locale,
-	                                           .data = data,
-	                                           .workspace_id = r->workspace_id });
+	err = mail_outbox_add(conn, &(struct mail){ .kind = MAIL_INVITATION,
+	                                            .to = c->created.email,
+	                                            .locale = inviter.settings.locale,
+	                                            .data = data,
+	                                            .workspace_id = r->workspace_id });
 	json_free(data);
 	return err;
 }
