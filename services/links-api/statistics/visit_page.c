@@ -2,12 +2,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unicode/uchar.h>
 #include <unicode/unorm2.h>
 #include <unicode/utf8.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/base/timestamp.h"
 #include "services/links-api/statistics/visit_sql.h"
@@ -140,28 +142,66 @@ static enum err read_link(struct pg_conn *conn, const struct visit_page_query *q
 
 /* --- of a workspace, oldest first --- */
 
+/*
+ * The UTC days on which a workspace was visited, so that no statement plans the partitions of others:
+ * those that are folded, and all from the first one on that is not.
+ */
+struct visited_days {
+	/* An SQL array; owned. */
+	char *folded;
+	char unfolded_from[16];
+};
+
+static enum err find_days(struct pg_conn *conn, const struct visit_page_query *query,
+                          struct visited_days *out)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, query->workspace_id);
+	pg_params_day(&params, clock_utc_day(query->span.from_us));
+	pg_params_day(&params, clock_utc_day(query->span.to_us));
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT coalesce((SELECT array_agg(day) FROM rollup_workspace_day "
+		"WHERE workspace_id = $1 AND day BETWEEN $2::date AND $3::date), '{}')::text, "
+		"coalesce((SELECT min(hour) AT TIME ZONE 'UTC' FROM rollup_delta "
+		"WHERE workspace_id = $1), 'infinity')::date::text",
+		&params, &rows);
+	if (err == OK) {
+		out->folded = mem_text(pg_result_text(rows, 0, 0));
+		snprintf(out->unfolded_from, sizeof(out->unfolded_from), "%s",
+		         pg_result_text(rows, 0, 1));
+	}
+	pg_result_free(rows);
+	return err;
+}
+
 /* All visits of the workspace in the window after a position, in order: what a filter chooses from. */
 static void add_seen(struct visit_sql *sql, const struct visit_page_query *query,
-                     const struct visit_page_cursor *after, struct statistics_span window)
+                     const struct visited_days *days, const struct visit_page_cursor *after,
+                     struct statistics_span window)
 {
 	static const struct visit_filter everything = { .traffic = VISIT_FILTER_ALL };
 	char condition[64];
 	snprintf(condition, sizeof(condition), "workspace_id = $%d::bigint AND workspace_id <> 0",
 	         visit_sql_int(sql, query->workspace_id)); /* as its index */
 	visit_sql_add_log(sql, condition, window, &everything);
+	int folded = visit_sql_text(sql, days->folded);
+	int unfolded = visit_sql_text(sql, days->unfolded_from);
+	visit_sql_add(sql, " AND (day = ANY ($%d::date[]) OR day >= $%d::date)", folded, unfolded);
 	add_cursor(sql, after, true);
 	visit_sql_add(sql, " ORDER BY occurred_at, event_id");
 }
 
 static enum err read_window(struct pg_conn *conn, const struct visit_page_query *query,
-                            const struct visit_page_cursor *after, struct statistics_span window,
-                            struct pg_result **rows)
+                            const struct visited_days *days, const struct visit_page_cursor *after,
+                            struct statistics_span window, struct pg_result **rows)
 {
 	struct visit_sql sql;
 	visit_sql_init(&sql);
 	add_columns(&sql);
 	visit_sql_add(&sql, " FROM (SELECT *");
-	add_seen(&sql, query, after, window);
+	add_seen(&sql, query, days, after, window);
 	visit_sql_add(&sql, " LIMIT %d) AS seen WHERE true", SEEN_MAX);
 	visit_sql_add_terms(&sql, query->filter);
 	add_traffic(&sql, query->filter->traffic);
@@ -175,6 +215,7 @@ static enum err read_window(struct pg_conn *conn, const struct visit_page_query 
 
 /* The last visit that read_window looked at, if the window has more; otherwise the window's end. */
 static enum err find_seen_end(struct pg_conn *conn, const struct visit_page_query *query,
+                              const struct visited_days *days,
                               const struct visit_page_cursor *after, struct statistics_span window,
                               struct visit_page_cursor *out)
 {
@@ -182,7 +223,7 @@ static enum err find_seen_end(struct pg_conn *conn, const struct visit_page_quer
 	struct pg_result *rows = NULL;
 	visit_sql_init(&sql);
 	visit_sql_add(&sql, "SELECT event_id, occurred_at");
-	add_seen(&sql, query, after, window);
+	add_seen(&sql, query, days, after, window);
 	visit_sql_add(&sql, " OFFSET %d LIMIT 1", SEEN_MAX - 1);
 	enum err err = run(&sql, conn, &rows);
 	if (err == OK)
@@ -193,8 +234,9 @@ static enum err find_seen_end(struct pg_conn *conn, const struct visit_page_quer
 	return err;
 }
 
-static enum err read_workspace(struct pg_conn *conn, const struct visit_page_query *query,
-                               struct pg_result **rows, struct visit_page_end *end)
+static enum err read_days(struct pg_conn *conn, const struct visit_page_query *query,
+                          const struct visited_days *visited, struct pg_result **rows,
+                          struct visit_page_end *end)
 {
 	struct statistics_span span = query->span;
 	struct visit_page_cursor after = query->after;
@@ -207,13 +249,13 @@ static enum err read_workspace(struct pg_conn *conn, const struct visit_page_que
 			window.to_us = span.from_us + days * CLOCK_US_PER_DAY;
 		struct pg_result *found = NULL;
 		*end = (struct visit_page_end){ .is_last = false };
-		enum err err = read_window(conn, query, &after, window, &found);
+		enum err err = read_window(conn, query, visited, &after, window, &found);
 		size_t count = err == OK ? pg_result_count(found) : 0;
 		bool is_full = err == OK && count == query->limit;
 		if (is_full)
 			end->next = visit_page_cursor_of(found, count - 1);
 		else if (err == OK)
-			err = find_seen_end(conn, query, &after, window, &end->next);
+			err = find_seen_end(conn, query, visited, &after, window, &end->next);
 		bool is_window_seen =
 			err == OK && !is_full && strcmp(end->next.event_id, VISIT_PAGE_NO_ID) == 0;
 		end->is_last = is_window_seen && window.to_us >= span.to_us;
@@ -231,6 +273,17 @@ static enum err read_workspace(struct pg_conn *conn, const struct visit_page_que
 		else
 			after = end->next;
 	}
+}
+
+static enum err read_workspace(struct pg_conn *conn, const struct visit_page_query *query,
+                               struct pg_result **rows, struct visit_page_end *end)
+{
+	struct visited_days visited = { 0 };
+	enum err err = find_days(conn, query, &visited);
+	if (err == OK)
+		err = read_days(conn, query, &visited, rows, end);
+	free(visited.folded);
+	return err;
 }
 
 enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *query,

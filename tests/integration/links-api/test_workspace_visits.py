@@ -14,7 +14,7 @@ import pytest
 from clients import Api
 from service import ROOT
 from users import User
-from visit_fixture import add_visits
+from visit_fixture import add_visits, fold, roll_up
 from waiting import wait_until
 
 UTC = datetime.timezone.utc
@@ -48,6 +48,7 @@ def ann(service, database, as_of):
         add_visits(database, link["id"], 400, FIRST, LAST, seed=index / 10)
         # Many at the same time: only ids distinguish them.
         add_visits(database, link["id"], 100, BUSY, BUSY + datetime.timedelta(milliseconds=1), seed=index / 10)
+    roll_up(database, dimensions=False)
     assert ann.call("DELETE", f"/api/links/{ann.links[2]['id']}").status == 204
     return ann
 
@@ -94,6 +95,9 @@ def fresh(service, database):
 
 
 def add_visit(database, user, moment, country="DE"):
+    database.run(
+        "INSERT INTO rollup_delta (link_id, workspace_id, hour, humans, bots, uniques) VALUES (%s, %s, date_trunc('hour', %s), 1, 0, 0)",
+        user.link["id"], user.id, moment)  # fmt: skip
     database.run(
         "INSERT INTO visit_log (day, event_id, occurred_at, link_id, workspace_id, slug, status, latency_us, is_bot, country) "
         "VALUES ((%s AT TIME ZONE 'UTC')::date, gen_random_uuid(), %s, %s, %s, 's', 302, 1, false, %s)",
@@ -152,17 +156,22 @@ def test_a_workspace_without_visits_can_be_followed(service, database, as_of):
 
 
 def test_a_few_visits_in_a_long_time_are_one_page(service, database):
+    """Whether their days are folded or not."""
     user = fresh(service, database)
     for days in (300, 200, 3):
         add_visit(database, user, NOW - datetime.timedelta(days=days))
-    page = get(user)
-    assert len(page["visits"]) == 3 and page["pagination"]["next_cursor"] is None
+    for _ in range(2):
+        page = get(user)
+        assert len(page["visits"]) == 3 and page["pagination"]["next_cursor"] is None
+        fold(database, (NOW - datetime.timedelta(days=100)).date())
+    assert database.value("SELECT count(*) FROM rollup_workspace_day WHERE workspace_id = %s", user.id) == 2
 
 
 def test_a_filter_that_matches_few_of_many_visits_goes_on_in_bounded_steps(service, database):
     """More than one statement looks at: a page may be empty, although it is not the last."""
     user = fresh(service, database)
     add_visits(database, user.link["id"], 21000, LAST - datetime.timedelta(hours=5), LAST - datetime.timedelta(hours=1), bots=0.0)
+    roll_up(database, dimensions=False)
     last = LAST - datetime.timedelta(minutes=30)
     add_visit(database, user, last, country="AQ")
     assert len(all_pages(user, country="AQ")) == 1
@@ -206,6 +215,7 @@ def test_a_stream_goes_on_after_any_of_its_lines(ann, at):
 def test_a_broken_stream_loses_and_repeats_nothing(service, database, as_of):
     user = fresh(service, database)
     add_visits(database, user.link["id"], 20000, FIRST, LAST, bots=0.0)
+    roll_up(database, dimensions=False)
     url, lines, cursor, cuts = urllib.parse.urlsplit(service.url), [], None, 0
     while True:
         connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
@@ -248,6 +258,7 @@ def test_the_example_follows_and_goes_on_where_it_was(service, database, as_of, 
     user = fresh(service, database)
     key, _ = user.with_key("visits:read")
     add_visits(database, user.link["id"], 1500, FIRST, LAST)
+    roll_up(database, dimensions=False)
     env = {**os.environ, "API_URL": service.url, "API_KEY": key.token, "POLL_S": "0.1"}
     printed = []
     for more, complete in ((0, NOW - datetime.timedelta(minutes=10)), (40, NOW)):
