@@ -148,6 +148,15 @@ CREATE INDEX api_keys_made_by_idx ON api_keys (made_by_key) WHERE made_by_key IS
 CREATE INDEX api_keys_workspace_idx ON api_keys (workspace_id, id);
 CREATE INDEX api_keys_created_by_idx ON api_keys (created_by);
 
+-- Whoever comes back does not bring their old keys along. Until then an admin can take them over.
+CREATE FUNCTION members_end_old_keys() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+    DELETE FROM api_keys WHERE workspace_id = NEW.workspace_id AND created_by = NEW.user_id;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER members_end_old_keys AFTER INSERT ON members FOR EACH ROW EXECUTE FUNCTION members_end_old_keys();
+
 -- Logins of browsers. The cookie holds the secret; only its SHA-256 is stored. A session is valid while
 -- its row exists, was used within 24 hours and is at most 30 days old.
 CREATE TABLE sessions (

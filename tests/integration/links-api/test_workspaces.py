@@ -178,6 +178,10 @@ def test_the_key_of_a_member_ends_with_the_membership(team, expect):
     assert key.call("GET", "/api/links").status == 200
     assert team.of("admin").call("DELETE", f"/api/members/{team.editor.id}").status == 204
     expect(key.call("GET", "/api/links"), 401)
+    token = invite(team.of("admin"), team.editor.email, "editor")["token"]
+    assert team.editor.call("POST", "/api/invitations/accept", {"token": token}).status == 200
+    expect(key.call("GET", "/api/links"), 401)
+    assert team.of("editor").call("GET", "/api/keys").json["keys"] == [], "coming back brings no old keys along"
 
 
 def test_handing_over_changes_whose_limits_are_used_up(team, database):
