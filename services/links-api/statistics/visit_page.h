@@ -84,13 +84,4 @@ void visit_page_add_json(struct strbuf *out, const struct pg_result *rows, size_
 void visit_page_add_csv_header(struct strbuf *out);
 void visit_page_add_csv(struct strbuf *out, const struct pg_result *rows, size_t row);
 
-/*
- * Appends a cell of CSV. Referrers and campaigns are untrusted: an apostrophe stands before what a
- * spreadsheet would run as a formula (=, +, -, @ and their wide forms) at the start of the text,
- * and behind a comma, semicolon, tab or line end, where a spreadsheet with another separator
- * begins a cell. The dashboard has the same rules (csvCell of csv.ts); the examples for both are
- * tests/support/csv_cells.json.
- */
-void visit_page_add_csv_text(struct strbuf *out, const char *text);
-
 #endif

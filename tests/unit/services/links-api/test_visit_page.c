@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "lib/json/json.h"
+#include "services/links-api/statistics/csv_cell.h"
 #include "services/links-api/statistics/visit_page.h"
 #include "tests/support/test.h"
 
@@ -67,7 +68,7 @@ TEST_CASE(no_spreadsheet_takes_a_text_for_a_formula)
 		struct json *example = json_at(examples, i);
 		struct strbuf cell;
 		strbuf_init(&cell, CELL_BYTES_MAX);
-		visit_page_add_csv_text(&cell, json_text(json_at(example, 0), NULL));
+		csv_cell_add(&cell, json_text(json_at(example, 0), NULL));
 		assert_string_equal(cell.data, json_text(json_at(example, 1), NULL));
 		strbuf_clear(&cell);
 	}
