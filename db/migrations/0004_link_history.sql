@@ -30,6 +30,7 @@ DECLARE
             ('expires_at', to_jsonb(to_char(OLD.expires_at AT TIME ZONE 'UTC', as_time)),
                 to_jsonb(to_char(NEW.expires_at AT TIME ZONE 'UTC', as_time))),
             ('expired_url', to_jsonb(OLD.expired_url), to_jsonb(NEW.expired_url)),
+            ('blocked_reason', to_jsonb(OLD.blocked_reason), to_jsonb(NEW.blocked_reason)),
             ('state', to_jsonb(lower(OLD.state)), to_jsonb(lower(NEW.state))),
             ('link_type', to_jsonb(lower(OLD.link_type)), to_jsonb(lower(NEW.link_type)))
         ) AS field (name, before, after) WHERE before IS DISTINCT FROM after);

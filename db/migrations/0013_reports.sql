@@ -23,4 +23,5 @@ CREATE TABLE app_documents (
 );
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON abuse_reports, app_documents TO waymark_links_api;
+GRANT SELECT, DELETE ON abuse_reports TO waymark_janitor;
 GRANT SELECT ON app_documents TO waymark_redirector;

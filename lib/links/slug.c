@@ -50,6 +50,7 @@ static const char *const reserved[] = {
 	"r",
 	"readyz",
 	"register",
+	"report",
 	"robots",
 	"security",
 	"settings",

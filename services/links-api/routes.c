@@ -186,7 +186,8 @@ static bool takes_large_bodies(struct request *r)
 	                     &r->named_workspace_id) != OK)
 		return false;
 	return r->match.route->handler == link_bulk_create ||
-	       r->match.route->handler == link_bulk_sync;
+	       r->match.route->handler == link_bulk_sync ||
+	       r->match.route->handler == app_document_handlers_put;
 }
 
 size_t routes_body_limit(void *ctx, struct http_exchange *x)

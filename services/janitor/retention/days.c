@@ -223,6 +223,8 @@ static const char *const deletions[] = {
 	DELETE_OLDER_SQL("sessions", "last_used_at", "24"),
 	DELETE_OLDER_SQL("password_resets", "expires_at", "0"),
 	DELETE_OLDER_SQL("email_confirmations", "expires_at", "0"),
+	/* Closed ones, after 400 days: they may have the address of who reported. */
+	DELETE_OLDER_SQL("abuse_reports", "closed_at", "9600"),
 	/* A deleted link still has its tags until it is purged. */
 	"DELETE FROM tag_colors WHERE ctid = ANY (ARRAY(SELECT ctid FROM tag_colors AS c "
 	"WHERE NOT EXISTS (SELECT FROM links WHERE links.workspace_id = c.workspace_id "

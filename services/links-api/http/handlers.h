@@ -104,6 +104,16 @@ enum http_progress second_factor_handlers_renew(void *ctx, struct http_exchange 
 /* {password, code} → 204; 400, 403 "wrong-password" or "wrong-code", 409 "state" */
 enum http_progress second_factor_handlers_remove(void *ctx, struct http_exchange *x);
 
+/* --- reports of abuse, by anybody --- */
+
+/* ?link= → 200: a page with a form, in the language of the visitor */
+enum http_progress report_handlers_form(void *ctx, struct http_exchange *x);
+/*
+ * {link, reason, details?, email?} → 204, 400, 404, 429. Of the form → 200, 400, 403
+ * "cross-site", 404, 429: a page
+ */
+enum http_progress report_handlers_create(void *ctx, struct http_exchange *x);
+
 /* --- workspaces and their members --- */
 
 /* → 200 {workspaces}: those of the person */
@@ -208,6 +218,23 @@ enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x);
 enum http_progress mail_handlers_test(void *ctx, struct http_exchange *x);
 /* The mails that wait or were not sent, the newest 100 → 200 {mails} */
 enum http_progress mail_handlers_list(void *ctx, struct http_exchange *x);
+
+/* ?state=&cursor=&limit= → 200 {reports, pagination}, newest first; 400 */
+enum http_progress report_list_get(void *ctx, struct http_exchange *x);
+/* {state: "open" | "closed"} → 200 {report}, 400, 404 */
+enum http_progress report_list_patch(void *ctx, struct http_exchange *x);
+
+/* A link of anybody: redirectors answer 451. Closes its open reports. {reason} → 204, 400, 404 */
+enum http_progress link_block_put(void *ctx, struct http_exchange *x);
+/* → 204, 404; also if it is not blocked */
+enum http_progress link_block_delete(void *ctx, struct http_exchange *x);
+
+/* What phones read below /.well-known/ (app_document.h) → 200 {document, updated_at}, 404 */
+enum http_progress app_document_handlers_get(void *ctx, struct http_exchange *x);
+/* {document} → 200 {document, updated_at}, 400, 404 */
+enum http_progress app_document_handlers_put(void *ctx, struct http_exchange *x);
+/* → 204, 404 */
+enum http_progress app_document_handlers_delete(void *ctx, struct http_exchange *x);
 
 /* → 200 (health.h), 503 */
 enum http_progress health_get(void *ctx, struct http_exchange *x);

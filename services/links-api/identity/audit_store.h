@@ -21,6 +21,9 @@
 #define AUDIT_STORE_SESSION "session"
 #define AUDIT_STORE_SHARE "share"
 #define AUDIT_STORE_INVITATION "invitation"
+#define AUDIT_STORE_REPORT "report"
+/* Of which there is one; its id is 0. */
+#define AUDIT_STORE_INSTANCE "instance"
 
 #define AUDIT_STORE_DETAILS_BYTES_MAX 4096
 

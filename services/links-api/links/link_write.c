@@ -379,3 +379,18 @@ enum err link_write_update(struct pg_conn *conn, struct link *links,
 	pg_result_free(rows);
 	return err;
 }
+
+enum err link_write_block(struct pg_conn *conn, int64_t id, const char *reason, struct link *link)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_text(&params, reason);
+	enum err err = link_row_query(conn,
+	                              "UPDATE links SET version = version + 1, "
+	                              "blocked_reason = NULLIF($2, ''), "
+	                              "updated_at = clock_timestamp() WHERE id = $1 "
+	                              "AND blocked_reason IS DISTINCT FROM NULLIF($2, '') "
+	                              "RETURNING " LINK_ROW_COLUMNS,
+	                              &params, link);
+	return err == OK ? link_row_add_event(conn, link, LINK_CHANGE_UPDATED) : err;
+}

@@ -81,4 +81,11 @@ enum err link_write_lock(struct pg_conn *conn, const int64_t *ids, size_t count,
 enum err link_write_update(struct pg_conn *conn, struct link *links,
                            const enum link_change *changes, size_t count) MUST_CHECK;
 
+/*
+ * Sets or, with "", removes why an administrator has blocked a link, and records the change. The link
+ * is locked; *link is it afterwards. ERR_NOT_FOUND: that is the reason already.
+ */
+enum err link_write_block(struct pg_conn *conn, int64_t id, const char *reason,
+                          struct link *link) MUST_CHECK;
+
 #endif

@@ -25,8 +25,8 @@ ROUTES = [
 ]
 # What the {id} of a path identifies, and values for the other placeholders.
 RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/keys/": "key", "/api/shares/": "share", "/api/admin/users/": "user", "/api/admin/hosts/": "host",
-                  "/api/members/": "member", "/api/invitations/": "invitation", "/api/admin/invitations/": "admin_invitation"}  # fmt: skip
-PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody", "{title}": "WaymarkNotReady", "{provider}": "nobody"}
+                  "/api/members/": "member", "/api/admin/reports/": "report", "/api/admin/links/": "any_link", "/api/invitations/": "invitation", "/api/admin/invitations/": "admin_invitation"}  # fmt: skip
+PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody", "{title}": "WaymarkNotReady", "{provider}": "nobody", "{name}": "assetlinks.json"}
 
 
 def resource_kind(pattern):
@@ -119,6 +119,8 @@ class Resources:
         self.by_kind["host"]["nobody"] = [host.json["host"]["id"]]
         invitation = self.admin.call("POST", "/api/admin/invitations", {"email": "nobody@example.com"}).json
         self.by_kind["admin_invitation"]["nobody"] = [invitation["invitation"]["id"]]
+        self.by_kind["any_link"] = self.by_kind["link"]
+        self.by_kind["report"]["nobody"] = [database.value("INSERT INTO abuse_reports (link_id, slug, reason) VALUES (1, 's', 'spam') RETURNING id")]
         self.actors = [Actor(name, user, owner=name) for name, user in self.users.items()]
         self.actors.append(Actor("anonymous", Api(service.url)))
         self.actors.append(Actor("admin", self.admin, permission="admin"))
@@ -138,11 +140,13 @@ class Resources:
     def state(self):
         """Everything that a missing check could let an actor change."""
         tables = {
-            "links": "id, version, state, original_url, title, tags, workspace_id",
+            "links": "id, version, state, original_url, title, tags, blocked_reason, workspace_id",
             "users": "id, email, name, role, blocked, links_per_day, token_generation, deleted_at, email_confirmed_at, totp_confirmed_at",
             "api_keys": "id, workspace_id, created_by, name, scopes, expires_at",
             "sessions": "id, user_id, secret_hash",
             "blocked_hosts": "id, host",
+            "abuse_reports": "id, closed_at",
+            "app_documents": "name AS id, body",
             "shares": "id, workspace_id, link_id, tag, title, token_hash, password_hash, expires_at",
             "link_notes": "link_id AS id, notes",
             "tag_colors": "workspace_id AS id, tag, color",
@@ -171,7 +175,7 @@ def body_for(method, pattern):
     """So little that nothing changes, and enough to be looked up."""
     if method in ("GET", "DELETE"):
         return None
-    return '{"role": "viewer"}' if pattern == "/api/members/{id}" else "{}"
+    return {"/api/members/{id}": '{"role": "viewer"}', "/api/admin/reports/{id}": '{"state": "open"}', "/api/admin/links/{id}/block": '{"reason": "x"}'}.get(pattern, "{}")
 
 
 def problem_of(data):
@@ -193,7 +197,7 @@ def check_cell(actor, route, subject):
 
 
 def is_foreign(actor, kind, owner):
-    return actor.permission != "admin" and (kind in ("user", "host", "admin_invitation") or owner != actor.owner)
+    return actor.permission != "admin" and (kind in ("user", "host", "admin_invitation", "report", "any_link") or owner != actor.owner)
 
 
 def check_foreign(resources, actor, route, kind):
@@ -363,7 +367,7 @@ def test_owners_and_admins_reach_their_resources(resources):
     """Control: the matrix would also pass for a service that refuses everyone."""
     ann = next(actor for actor in resources.actors if actor.name == "ann")
     admin = next(actor for actor in resources.actors if actor.name == "admin")
-    order = {"GET": 0, "PATCH": 1, "POST": 2, "DELETE": 3}
+    order = {"GET": 0, "PUT": 1, "PATCH": 1, "POST": 2, "DELETE": 3}
     reached = 0
     for method, pattern, permission, _ in sorted(ROUTES, key=lambda route: order[route[0]]):
         kind = resource_kind(pattern)

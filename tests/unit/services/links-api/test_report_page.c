@@ -1,0 +1,115 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/digest.h"
+#include "services/links-api/reports/report_page.h"
+#include "tests/support/test.h"
+
+static char *render(const struct report_page *page)
+{
+	struct strbuf html;
+	strbuf_init(&html, REPORT_PAGE_BYTES_MAX);
+	report_page_write(page, &html);
+	assert_int_equal(strbuf_status(&html), OK);
+	char *text = strdup(html.data);
+	strbuf_clear(&html);
+	return text;
+}
+
+static struct report_page empty(enum report_notice notice)
+{
+	return (struct report_page){
+		.notice = notice, .link = "", .reason = "", .details = "", .email = ""
+	};
+}
+
+static void base64(const uint8_t *bytes, size_t len, char *out)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	for (size_t i = 0; i < len; i += 3) {
+		unsigned group = (unsigned)bytes[i] << 16;
+		group |= i + 1 < len ? (unsigned)bytes[i + 1] << 8 : 0;
+		group |= i + 2 < len ? bytes[i + 2] : 0;
+		*out++ = digits[group >> 18];
+		*out++ = digits[group >> 12 & 63];
+		*out++ = (char)(i + 1 < len ? digits[group >> 6 & 63] : '=');
+		*out++ = (char)(i + 2 < len ? digits[group & 63] : '=');
+	}
+	*out = '\0';
+}
+
+TEST_CASE(the_policy_allows_only_the_style_of_the_page)
+{
+	(void)state;
+	struct report_page page = empty(REPORT_NOTICE_NONE);
+	char *html = render(&page), hash[64];
+	uint8_t digest[DIGEST_SIZE];
+	const char *style = strstr(html, "<style>") + strlen("<style>");
+	digest_sha256(style, (size_t)(strstr(style, "</style>") - style), digest);
+	base64(digest, sizeof(digest), hash);
+	if (!strstr(report_page_policy, hash))
+		fail_msg("STYLE_HASH must be sha256-%s", hash);
+	assert_null(strstr(html, "<script"));
+	assert_null(strstr(html, "style=\""));
+	free(html);
+}
+
+TEST_CASE(a_page_shows_what_was_typed_and_never_runs_it)
+{
+	(void)state;
+	struct report_page page = {
+		.notice = REPORT_NOTICE_INVALID,
+		.marks = REPORT_EMAIL,
+		.link = "\"><script>alert(1)</script>",
+		.reason = "spam",
+		.details = "</textarea><b>&amp;",
+		.email = "a\"onfocus=x",
+	};
+	char *html = render(&page);
+	assert_null(strstr(html, "<script"));
+	assert_null(strstr(html, "<b>"));
+	assert_non_null(strstr(html, "value=\"&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;\""));
+	assert_non_null(strstr(html, ">\n&lt;/textarea&gt;&lt;b&gt;&amp;amp;</textarea>"));
+	assert_non_null(strstr(html, "aria-invalid=\"true\" value=\"a&quot;onfocus=x\""));
+	assert_non_null(strstr(html, "<option value=\"spam\" selected>"));
+	assert_non_null(strstr(html, "role=\"alert\">Please check the marked fields."));
+	free(html);
+}
+
+TEST_CASE(a_received_report_leaves_no_form)
+{
+	(void)state;
+	struct report_page page = empty(REPORT_NOTICE_RECEIVED);
+	page.language = REPORT_GERMAN;
+	char *html = render(&page);
+	assert_null(strstr(html, "<form"));
+	assert_non_null(strstr(html, "<html lang=\"de\">"));
+	assert_non_null(strstr(html, "<h1>Danke</h1>"));
+	free(html);
+}
+
+TEST_CASE(the_language_is_the_preferred_one_of_ours)
+{
+	(void)state;
+	static const struct {
+		const char *header;
+		enum report_language expected;
+	} cases[] = {
+		{ NULL, REPORT_ENGLISH },
+		{ "", REPORT_ENGLISH },
+		{ "de", REPORT_GERMAN },
+		{ "DE-ch", REPORT_GERMAN },
+		{ "fr, de;q=0.5, en;q=0.4", REPORT_GERMAN },
+		{ "en;q=0.4, de-AT;q=0.5", REPORT_GERMAN },
+		{ "en, de", REPORT_ENGLISH },
+		{ "de;q=0", REPORT_ENGLISH },
+		{ "den", REPORT_ENGLISH },
+		{ "de;q=nonsense", REPORT_ENGLISH },
+		{ "d", REPORT_ENGLISH },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(report_page_language(cases[i].header), cases[i].expected);
+}
+
+TEST_MAIN()
