@@ -1,15 +1,10 @@
 #include "services/analytics-consumer/config.h"
 
-#include <string.h>
-
 #include "lib/base/array.h"
 #include "lib/base/env.h"
 #include "lib/http/http_server.h"
 #include "lib/postgres/pg_conn.h"
-#include "services/analytics-consumer/facts/geoip.h"
-#include "services/analytics-consumer/facts/user_agent_rules.h"
-
-#define PROBLEM_BYTES_MAX 4096
+#include "lib/visitors/visitor_facts.h"
 
 static const struct env_var vars[] = {
 	ENV_GROUP("HTTP"),
@@ -33,11 +28,7 @@ static const struct env_var vars[] = {
 	ENV_INT("BATCH_MS", struct config, batch_ms, "200", 1, 60000,
 	        "maximum time to gather a batch after its first click"),
 	ENV_GROUP("Facts about clicks"),
-	ENV_TEXT("GEOIP_DB", struct config, geoip_db, "",
-	         "country or city database in MaxMind's format; empty = no places"),
-	ENV_TEXT(
-		"UA_REGEXES", struct config, ua_regexes, "",
-		"a newer regexes.yaml of uap-core with rules for user agents; empty = those of the build"),
+	VISITOR_FACTS_VARS(struct config),
 	/* Each takes about 0.7 kB of memory. */
 	ENV_CONSTANT_INT(struct config, user_agent_cache, "20000"),
 	ENV_INT("FACTS_CHECK_MS", struct config, facts_check_ms, "10000", 10, 86400000,
@@ -45,31 +36,6 @@ static const struct env_var vars[] = {
 	ENV_GROUP("Logging"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
-
-static size_t check_geoip(const char *path, struct strbuf *problems)
-{
-	size_t wrong = env_check_file(path, "GEOIP_DB", problems);
-	struct geoip *geoip = NULL;
-	if (wrong == 0 && geoip_open(path, NULL, &geoip) != OK)
-		wrong += env_check_reject("GEOIP_DB", path, strlen(path),
-		                          "is no country or city database in MaxMind's format",
-		                          problems);
-	geoip_close(geoip);
-	return wrong;
-}
-
-static size_t check_user_agents(const char *path, struct strbuf *problems)
-{
-	size_t wrong = env_check_file(path, "UA_REGEXES", problems);
-	struct user_agent_rules *rules = NULL;
-	struct strbuf why;
-	strbuf_init(&why, PROBLEM_BYTES_MAX);
-	if (wrong == 0 && user_agent_rules_load(path, &rules, &why) != OK)
-		wrong += env_expect(false, "UA_REGEXES", why.data, problems);
-	user_agent_rules_free(rules);
-	strbuf_clear(&why);
-	return wrong;
-}
 
 static size_t check(const void *ctx, struct strbuf *problems)
 {
@@ -80,8 +46,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += pg_conn_url_check(config->pg_url, problems);
 	wrong += kafka_config_check(&config->kafka, problems);
 	wrong += kafka_config_check_name(config->consumer_group, "CONSUMER_GROUP", problems);
-	wrong += check_geoip(config->geoip_db, problems);
-	wrong += check_user_agents(config->ua_regexes, problems);
+	wrong += visitor_facts_check(config->geoip_db, config->ua_regexes, problems);
 	return wrong;
 }
 

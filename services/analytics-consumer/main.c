@@ -50,12 +50,13 @@ static enum err start_workers(const struct service *s, struct workers **out)
 		                              .clock = clock_system(),
 		                              .log = s->log,
 		                              .metrics = s->metrics };
-	const struct enrich_config facts = { .geoip_db = s->config.geoip_db,
-		                             .ua_regexes = s->config.ua_regexes,
-		                             .user_agent_cache = (size_t)s->config.user_agent_cache,
-		                             .check_ms = s->config.facts_check_ms,
-		                             .log = s->log,
-		                             .metrics = s->metrics };
+	const struct visitor_facts_config facts = { .geoip_db = s->config.geoip_db,
+		                                    .ua_regexes = s->config.ua_regexes,
+		                                    .user_agent_cache =
+		                                            (size_t)s->config.user_agent_cache,
+		                                    .check_ms = s->config.facts_check_ms,
+		                                    .log = s->log,
+		                                    .metrics = s->metrics };
 	const struct workers_config config = { .count = (size_t)s->config.workers,
 		                               .ingest = ingest,
 		                               .facts = facts };

@@ -8,7 +8,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/clicks/redirect_event.h"
-#include "services/analytics-consumer/facts/user_agent.h"
+#include "lib/visitors/user_agent.h"
 
 int main(void)
 {

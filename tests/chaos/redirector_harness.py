@@ -21,7 +21,7 @@ import confluent_kafka
 from harness import BUILD, ROOT, SEED, STACK, Stack, Store, wait_until
 from processes import popen
 
-VISITORS_PROGRAM = BUILD / "tests/chaos/visitors"
+VISITORS_PROGRAM = BUILD / "tests/chaos/click_visitors"
 MB = 1 << 20
 HOUR_MS = 3_600_000
 
@@ -167,7 +167,7 @@ def redirector_stack(name, session, launch=(), **variables):
 
 
 class Visitors:
-    """A process of the program visitors (visitors.c)."""
+    """A process of click_visitors (visitors.c)."""
 
     def __init__(self, folder, port, run, mode, **options):
         self.run = run

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "services/analytics-consumer/facts/enrich.h"
 
 struct worker {
+	struct visitor_facts *visitor;
 	struct enrich *enrich;
 	struct ingest *ingest;
 };
@@ -15,15 +17,16 @@ struct workers {
 };
 
 /* A city database takes 66 MB of memory. The first worker owns it and the others share it. */
-static enum err start_worker(const struct workers_config *config, const struct enrich *first,
+static enum err start_worker(const struct workers_config *config, const struct visitor_facts *first,
                              struct worker *worker)
 {
-	struct enrich_config facts = config->facts;
-	facts.share_geoip_with = first;
+	struct visitor_facts_config facts = config->facts;
+	facts.share_places_with = first;
 	facts.user_agent_cache = (facts.user_agent_cache + config->count - 1) / config->count;
-	enum err err = enrich_open(&facts, &worker->enrich);
+	enum err err = visitor_facts_open(&facts, &worker->visitor);
 	if (err != OK)
 		return err;
+	worker->enrich = enrich_new(worker->visitor);
 	struct ingest_config ingest = config->ingest;
 	ingest.enrich = worker->enrich;
 	return ingest_start(&ingest, &worker->ingest);
@@ -34,7 +37,7 @@ enum err workers_start(const struct workers_config *config, struct workers **out
 	struct workers *workers = mem_zero(sizeof(*workers));
 	enum err err = config->count <= WORKERS_MAX ? OK : ERR_INVALID;
 	for (; err == OK && workers->count < config->count; workers->count++)
-		err = start_worker(config, workers->all[0].enrich, &workers->all[workers->count]);
+		err = start_worker(config, workers->all[0].visitor, &workers->all[workers->count]);
 	if (err == OK)
 		*out = workers;
 	else
@@ -50,8 +53,10 @@ void workers_stop(struct workers *workers)
 		ingest_end(workers->all[i].ingest);
 	for (size_t i = 0; i < workers->count; i++)
 		ingest_stop(workers->all[i].ingest);
-	for (size_t i = workers->count; i > 0; i--)
-		enrich_close(workers->all[i - 1].enrich);
+	for (size_t i = workers->count; i > 0; i--) {
+		enrich_free(workers->all[i - 1].enrich);
+		visitor_facts_close(workers->all[i - 1].visitor);
+	}
 	free(workers);
 }
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
-#include "services/analytics-consumer/facts/enrich.h"
+#include "lib/visitors/visitor_facts.h"
 #include "services/analytics-consumer/ingest/ingest.h"
 
 #define WORKERS_MAX 16
@@ -27,10 +27,10 @@ struct workers_config {
 	/* Of each worker; workers_start sets its enrich. */
 	struct ingest_config ingest;
 	/* Of each worker; the capacity of the cache is divided among them. */
-	struct enrich_config facts;
+	struct visitor_facts_config facts;
 };
 
-/* As ingest_start and enrich_open (logged). ERR_INVALID also: too many workers. */
+/* As ingest_start and visitor_facts_open (logged). ERR_INVALID also: too many workers. */
 enum err workers_start(const struct workers_config *config, struct workers **out) MUST_CHECK;
 /* Stops all workers at the same time, each as ingest_stop does. workers may be NULL. */
 void workers_stop(struct workers *workers);

@@ -15,16 +15,16 @@
 
 #define QUIET_MS 500
 
-static struct enrich *open_enrich(const struct consumer_fixture *fixture)
+static struct visitor_facts *open_visitor_facts(const struct consumer_fixture *fixture)
 {
-	const struct enrich_config config = { .geoip_db = "",
-		                              .ua_regexes = "",
-		                              .user_agent_cache = 1000,
-		                              .check_ms = 60000,
-		                              .log = fixture->backend->log };
-	struct enrich *enrich = NULL;
-	assert_int_equal(enrich_open(&config, &enrich), OK);
-	return enrich;
+	const struct visitor_facts_config config = { .geoip_db = "",
+		                                     .ua_regexes = "",
+		                                     .user_agent_cache = 1000,
+		                                     .check_ms = 60000,
+		                                     .log = fixture->backend->log };
+	struct visitor_facts *facts = NULL;
+	assert_int_equal(visitor_facts_open(&config, &facts), OK);
+	return facts;
 }
 
 static void set_config(struct consumer_fixture *fixture)
@@ -59,7 +59,8 @@ int consumer_fixture_open(void **state)
 		                                        .log = fixture->backend->log };
 	assert_int_equal(kafka_producer_new(&producer, &fixture->producer), OK);
 	fixture->records = mem_array(CONSUMER_FIXTURE_RECORDS_MAX, sizeof(*fixture->records));
-	fixture->enrich = open_enrich(fixture);
+	fixture->visitor = open_visitor_facts(fixture);
+	fixture->enrich = enrich_new(fixture->visitor);
 	set_config(fixture);
 	*state = fixture;
 	return 0;
@@ -71,9 +72,10 @@ int consumer_fixture_close(void **state)
 	for (size_t i = 0; i < CONSUMER_FIXTURE_INGESTS_MAX; i++)
 		ingest_stop(fixture->ingests[i]);
 	kafka_producer_free(fixture->producer);
-	enrich_close(fixture->enrich);
+	enrich_free(fixture->enrich);
 	for (size_t i = 0; i < CONSUMER_FIXTURE_INGESTS_MAX; i++)
-		enrich_close(fixture->of_ingest[i]);
+		enrich_free(fixture->of_ingest[i]);
+	visitor_facts_close(fixture->visitor);
 	consumer_fixture_close_pool(fixture);
 	free(fixture->records);
 	test_database_close(fixture->database);
@@ -231,7 +233,7 @@ struct ingest *consumer_fixture_start(struct consumer_fixture *fixture)
 	assert_null(fixture->ingests[i]);
 	fixture->config.pool = consumer_fixture_pool(fixture);
 	if (!fixture->of_ingest[i])
-		fixture->of_ingest[i] = open_enrich(fixture);
+		fixture->of_ingest[i] = enrich_new(fixture->visitor);
 	fixture->config.enrich = fixture->of_ingest[i];
 	assert_int_equal(ingest_start(&fixture->config, &fixture->ingests[i]), OK);
 	return fixture->ingests[i];

@@ -12,6 +12,7 @@
 #include "lib/clicks/redirect_event.h"
 #include "lib/kafka/kafka_consumer.h"
 #include "lib/kafka/kafka_producer.h"
+#include "lib/visitors/visitor_facts.h"
 #include "services/analytics-consumer/facts/enrich.h"
 #include "services/analytics-consumer/ingest/ingest.h"
 #include "tests/integration/backend/backend_fixture.h"
@@ -56,6 +57,7 @@ struct consumer_fixture {
 	/* max.message.bytes of the topic of visits, set before it is created; NULL = the broker's. */
 	const char *visits_bytes_max;
 	struct kafka_producer *producer;
+	struct visitor_facts *visitor;
 	/* For struct partition_owner. */
 	struct enrich *enrich;
 	/* Of each consumer's own, because only one thread at a time may use it. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/visitors/visitor_facts.h"
 #include "services/analytics-consumer/storage/batch.h"
 #include "tests/support/click_batch.h"
 #include "tests/support/test.h"
@@ -13,6 +14,7 @@
 #define CLICKS_MAX 10
 
 struct fixture {
+	struct visitor_facts *visitor;
 	struct enrich *enrich;
 	struct batch batch;
 	struct offsets offsets;
@@ -83,13 +85,14 @@ static void assert_visits(const struct fixture *f, int64_t first_link, size_t co
 static int set_up(void **state)
 {
 	struct fixture *f = mem_zero(sizeof(*f));
-	const struct enrich_config facts = {
+	const struct visitor_facts_config facts = {
 		.geoip_db = "", .ua_regexes = "", .user_agent_cache = 10, .check_ms = 60000
 	};
 	const struct offsets_partition row = { .stored = offsets_position(100, 0),
 		                               .published = offsets_position(90, 0) };
-	if (enrich_open(&facts, &f->enrich) != OK)
+	if (visitor_facts_open(&facts, &f->visitor) != OK)
 		return -1;
+	f->enrich = enrich_new(f->visitor);
 	batch_init(&f->batch, VISITS_MAX, "redirects", "dead-letters");
 	offsets_assign(&f->offsets, &row, 1);
 	f->partition = &f->offsets.partitions[0];
@@ -103,7 +106,8 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 	batch_clear(&f->batch);
 	offsets_clear(&f->offsets);
-	enrich_close(f->enrich);
+	enrich_free(f->enrich);
+	visitor_facts_close(f->visitor);
 	strbuf_clear(&f->encoded);
 	free(f);
 	return 0;

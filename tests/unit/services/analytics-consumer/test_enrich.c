@@ -1,12 +1,48 @@
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/visitors/visitor_facts.h"
 #include "services/analytics-consumer/facts/enrich.h"
 #include "tests/support/test.h"
 
 #define DAY 20777
+
+struct fixture {
+	struct visitor_facts *visitor;
+	struct enrich *enrich;
+};
+
+static int set_up(void **state)
+{
+	const struct visitor_facts_config config = {
+		.geoip_db = "", .ua_regexes = "", .user_agent_cache = 100, .check_ms = 60000
+	};
+	struct fixture *f = mem_zero(sizeof(*f));
+	*state = f;
+	if (visitor_facts_open(&config, &f->visitor) != OK)
+		return -1;
+	f->enrich = enrich_new(f->visitor);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	enrich_free(f->enrich);
+	visitor_facts_close(f->visitor);
+	free(f);
+	return 0;
+}
+
+static struct enrich *enrich_of(void **state)
+{
+	const struct fixture *f = *state;
+	return f->enrich;
+}
 
 static struct redirect_event click_of_a_human(void)
 {
@@ -39,7 +75,7 @@ TEST_CASE(derives_every_fact_about_a_click)
 	const struct redirect_event click = click_of_a_human();
 	struct visit visit;
 	memset(&visit, 0xff, sizeof(visit));
-	enrich_click(*state, &click, &visit);
+	enrich_click(enrich_of(state), &click, &visit);
 	assert_memory_equal(visit.event.event_id, click.event_id, sizeof(click.event_id));
 	assert_int_equal(visit.event.occurred_at_us, click.occurred_at_us);
 	assert_int_equal(visit.event.link_id, 42);
@@ -79,12 +115,12 @@ TEST_CASE(derives_the_same_facts_of_the_same_headers_again)
 	struct visit visits[2];
 	for (size_t i = 0; i < 2; i++) {
 		memset(&visits[i], 0, sizeof(visits[i]));
-		enrich_click(*state, &click, &visits[i]);
+		enrich_click(enrich_of(state), &click, &visits[i]);
 	}
 	assert_memory_equal(&visits[0], &visits[1], sizeof(visits[0]));
 	click.referrer[0] = '\0';
 	click.accept_language[0] = '\0';
-	enrich_click(*state, &click, &visits[1]);
+	enrich_click(enrich_of(state), &click, &visits[1]);
 	assert_string_equal(visits[1].event.referrer_host, "");
 	assert_string_equal(visits[1].event.referrer_source, "");
 	assert_string_equal(visits[1].event.language, "");
@@ -95,12 +131,12 @@ TEST_CASE(flags_a_bot_with_its_reason)
 	struct redirect_event click = click_of_a_human();
 	struct visit visit;
 	snprintf(click.user_agent, sizeof(click.user_agent), "curl/7.88.1");
-	enrich_click(*state, &click, &visit);
+	enrich_click(enrich_of(state), &click, &visit);
 	assert_true(visit.event.is_bot);
 	assert_string_equal(visit.event.bot_reason, "http_library");
 	click = click_of_a_human();
 	click.method = REDIRECT_METHOD_HEAD;
-	enrich_click(*state, &click, &visit);
+	enrich_click(enrich_of(state), &click, &visit);
 	assert_true(visit.event.is_bot);
 	assert_string_equal(visit.event.bot_reason, "head");
 }
@@ -112,7 +148,7 @@ TEST_CASE(accepts_a_click_without_any_header)
 		                              .method = REDIRECT_METHOD_GET };
 	struct visit visit;
 	memset(&visit, 0xff, sizeof(visit));
-	enrich_click(*state, &click, &visit);
+	enrich_click(enrich_of(state), &click, &visit);
 	assert_string_equal(visit.event.browser, "Other");
 	assert_string_equal(visit.event.browser_version, "");
 	assert_string_equal(visit.event.os_version, "");
@@ -147,7 +183,7 @@ TEST_CASE(finds_utm_source_in_each_query)
 		struct redirect_event click = click_of_a_human();
 		struct visit visit;
 		snprintf(click.query, sizeof(click.query), "%s", cases[i].query);
-		enrich_click(*state, &click, &visit);
+		enrich_click(enrich_of(state), &click, &visit);
 		assert_string_equal(visit.event.utm_source, cases[i].source);
 	}
 }
@@ -161,63 +197,8 @@ TEST_CASE(cuts_a_long_campaign_at_a_character)
 	memset(expected, 'x', sizeof(expected));
 	expected[sizeof(expected) - 3] = '\0';
 	snprintf(click.query, sizeof(click.query), "utm_campaign=%s%%e2%%82%%ac", expected);
-	enrich_click(*state, &click, &visit);
+	enrich_click(enrich_of(state), &click, &visit);
 	assert_string_equal(visit.event.utm_campaign, expected);
-}
-
-TEST_CASE(finds_the_preferred_language_of_each_header)
-{
-	static const struct {
-		const char *header, *language;
-	} cases[] = {
-		{ "", "" },
-		{ "de", "de" },
-		{ "de-AT", "de" },
-		{ "DE-at", "de" },
-		{ "en-US,en;q=0.9,de;q=0.8", "en" },
-		{ "de;q=0.5,en;q=0.8", "en" },
-		{ "de;q=0.8,en;q=0.8", "de" },
-		{ "fr;q=0.7, sv ; q=0.9 ,en", "en" },
-		{ "fr;q=0.7, sv ; q=0.9", "sv" },
-		{ "zh-Hant-TW", "zh" },
-		{ "fil-PH", "fil" },
-		{ "*", "" },
-		{ "*;q=0.5, pt-BR;q=0.1", "pt" },
-		{ "de;q=0", "" },
-		{ "de;q=0.000,it;q=0.001", "it" },
-		{ "de;q=1.000", "de" },
-		{ "de;q=1.5,en;q=0.1", "en" },
-		{ "de;q=abc,en;q=0.1", "en" },
-		{ "de;level=1,en;q=0.1", "de" }, /* other parameters are ignored */
-		{ "x-klingon", "" },
-		{ "123,en;q=0.2", "en" },
-		{ "verylongword,nl", "nl" },
-		{ ",,,;;;,", "" },
-		{ "de_DE", "" },
-		{ "\xc3\xa4\xc3\xb6", "" },
-	};
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char language[16];
-		enrich_language(cases[i].header, language, sizeof(language));
-		assert_string_equal(language, cases[i].language);
-	}
-}
-
-static int set_up(void **state)
-{
-	const struct enrich_config config = {
-		.geoip_db = "", .ua_regexes = "", .user_agent_cache = 100, .check_ms = 60000
-	};
-	struct enrich *enrich = NULL;
-	enum err err = enrich_open(&config, &enrich);
-	*state = enrich;
-	return err == OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	enrich_close(*state);
-	return 0;
 }
 
 TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down)

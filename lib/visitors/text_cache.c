@@ -1,4 +1,4 @@
-#include "services/analytics-consumer/facts/text_cache.h"
+#include "lib/visitors/text_cache.h"
 
 #include <stdalign.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "services/analytics-consumer/facts/geoip.h"
+#include "lib/visitors/geoip.h"
 #include "tests/support/test.h"
 
 struct fixture {

@@ -1,10 +1,10 @@
 /*
- * One thread at a time. Derives browser, operating system and device from a User-Agent header by
+ * Safe from any thread. Derives browser, operating system and device from a User-Agent header by
  * the rules of uap-core. Results are cached by text, because the rules take 60 µs for a browser and
  * 100 µs for a crawler.
  */
-#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_H
-#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_H
+#ifndef WAYMARK_LIB_VISITORS_USER_AGENT_H
+#define WAYMARK_LIB_VISITORS_USER_AGENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,9 +42,8 @@ enum err user_agent_parser_new(const char *path, size_t cache_capacity, const st
 void user_agent_parser_free(struct user_agent_parser *parser);
 
 /*
- * Safe from any thread while another one parses. The next user_agent_parse uses the new rules and
- * clears the cache. ERR_NOT_FOUND, ERR_INVALID: the file cannot be used (logged), and the old rules
- * stay in use.
+ * Reads the file again; other threads parse by the old rules meanwhile. ERR_NOT_FOUND, ERR_INVALID:
+ * the file cannot be used (logged), and the old rules stay in use.
  */
 enum err user_agent_parser_reload(struct user_agent_parser *parser) MUST_CHECK;
 

@@ -6,8 +6,8 @@
  * geoip_reload reads the file again. Look-ups continue during a reload and wait only while a
  * pointer is replaced.
  */
-#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_GEOIP_H
-#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_GEOIP_H
+#ifndef WAYMARK_LIB_VISITORS_GEOIP_H
+#define WAYMARK_LIB_VISITORS_GEOIP_H
 
 #include "lib/base/err.h"
 #include "lib/base/log.h"

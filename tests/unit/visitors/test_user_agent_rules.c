@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "services/analytics-consumer/facts/user_agent_rules.h"
+#include "lib/visitors/user_agent_rules.h"
 #include "tests/support/test.h"
 
 #define REST "os_parsers:\n  - regex: 'none'\ndevice_parsers:\n  - regex: 'none'\n"

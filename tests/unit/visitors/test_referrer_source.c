@@ -1,7 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "services/analytics-consumer/facts/enrich.h"
+#include "lib/visitors/referrer_source.h"
 #include "tests/support/test.h"
 
 struct host_case {
@@ -11,7 +11,7 @@ struct host_case {
 static void assert_sources(const struct host_case *cases, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		assert_string_equal(enrich_referrer_source(cases[i].host), cases[i].source);
+		assert_string_equal(referrer_source_of(cases[i].host), cases[i].source);
 }
 
 TEST_CASE(names_the_site_of_a_host)

@@ -1,4 +1,4 @@
-#include "services/analytics-consumer/facts/geoip.h"
+#include "lib/visitors/geoip.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

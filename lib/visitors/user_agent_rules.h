@@ -6,8 +6,8 @@
  *
  * One thread at a time, because matching uses a shared buffer.
  */
-#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_RULES_H
-#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_RULES_H
+#ifndef WAYMARK_LIB_VISITORS_USER_AGENT_RULES_H
+#define WAYMARK_LIB_VISITORS_USER_AGENT_RULES_H
 
 #include <stdbool.h>
 #include <stddef.h>

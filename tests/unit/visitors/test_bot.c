@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/analytics-consumer/facts/bot.h"
+#include "lib/visitors/bot.h"
 #include "tests/support/test.h"
 
 #define CHROME                                                                                     \

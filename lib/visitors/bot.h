@@ -1,9 +1,9 @@
 /* Pure. Decides whether a program made a click, and why. Bots are counted apart, never dropped. */
-#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_BOT_H
-#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_BOT_H
+#ifndef WAYMARK_LIB_VISITORS_BOT_H
+#define WAYMARK_LIB_VISITORS_BOT_H
 
 #include "lib/clicks/redirect_event.h"
-#include "services/analytics-consumer/facts/user_agent.h"
+#include "lib/visitors/user_agent.h"
 
 /*
  * Returns "" for a human, otherwise the first reason that applies:

@@ -1,4 +1,4 @@
-#include "services/analytics-consumer/facts/user_agent_rules.h"
+#include "lib/visitors/user_agent_rules.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 
-/* uap-core's rules and our own, which the build embeds (facts.cmake). */
+/* uap-core's rules and our own, which the build embeds (data.cmake). */
 extern const char user_agent_data_rules[];
 extern const size_t user_agent_data_rules_size;
 extern const char user_agent_data_additions[];

@@ -1,4 +1,5 @@
-/* GEOIP_DB and UA_REGEXES change while clicks are enriched. */
+/* GEOIP_DB and UA_REGEXES change while facts are asked for. */
+#include <pthread.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/facts/enrich.h"
+#include "lib/visitors/visitor_facts.h"
 #include "tests/support/test.h"
 #include "tests/support/test_folder.h"
 
@@ -34,9 +35,10 @@ struct fixture {
 	char geoip[PATH_SIZE];
 	char rules[PATH_SIZE];
 	struct metrics *metrics;
-	struct enrich *enrich;
-	/* The last enriched visit. */
-	struct visit visit;
+	struct visitor_facts *facts;
+	/* The last answers. */
+	struct geoip_place place;
+	struct user_agent agent;
 };
 
 static void write_file(const char *path, const char *text)
@@ -124,19 +126,19 @@ static int set_up(void **state)
 	copy_file(f->databases->de, f->geoip);
 	write_rules(f->rules, "First");
 	f->metrics = metrics_new();
-	const struct enrich_config config = { .geoip_db = f->geoip,
-		                              .ua_regexes = f->rules,
-		                              .user_agent_cache = 10,
-		                              .check_ms = 10,
-		                              .metrics = f->metrics };
+	const struct visitor_facts_config config = { .geoip_db = f->geoip,
+		                                     .ua_regexes = f->rules,
+		                                     .user_agent_cache = 10,
+		                                     .check_ms = 10,
+		                                     .metrics = f->metrics };
 	*state = f;
-	return enrich_open(&config, &f->enrich) == OK ? 0 : -1;
+	return visitor_facts_open(&config, &f->facts) == OK ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
-	enrich_close(f->enrich);
+	visitor_facts_close(f->facts);
 	metrics_free(f->metrics);
 	test_folder_remove(f->folder);
 	*state = (void *)f->databases;
@@ -144,23 +146,18 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void enrich_one(struct fixture *f)
+static void ask(struct fixture *f)
 {
-	static const struct redirect_event click = { .occurred_at_us = 1,
-		                                     .link_id = 1,
-		                                     .method = REDIRECT_METHOD_GET,
-		                                     .slug = "abc",
-		                                     .client_network = "203.0.113.0/24",
-		                                     .user_agent = "Agent" };
-	enrich_click(f->enrich, &click, &f->visit);
+	visitor_facts_place(f->facts, "203.0.113.0/24", &f->place);
+	visitor_facts_agent(f->facts, "Agent", &f->agent);
 }
 
-/* Keeps enriching until text is the new value. Until then it must be the old one. */
+/* Keeps asking until text is the new value. Until then it must be the old one. */
 static void await_value(struct fixture *f, const char *text, const char *old, const char *fresh)
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + DEADLINE_US;
 	for (;;) {
-		enrich_one(f);
+		ask(f);
 		if (strcmp(text, fresh) == 0)
 			return;
 		assert_string_equal(text, old);
@@ -177,29 +174,29 @@ static void await_metric(struct fixture *f, const char *line)
 		metrics_render(f->metrics, &text);
 		found = strstr(text.data, line) != NULL;
 		strbuf_clear(&text);
-		enrich_one(f);
+		ask(f);
 		assert_true(clock_steady_us(clock_system()) < deadline_us);
 	}
 }
 
-TEST_CASE(reloads_changed_files_while_clicks_are_enriched)
+TEST_CASE(reloads_changed_files_while_facts_are_asked_for)
 {
 	struct fixture *f = *state;
 	char fresh[PATH_SIZE];
 	in_folder(f->folder, "fresh", fresh);
-	enrich_one(f);
-	assert_string_equal(f->visit.event.country, "DE");
-	assert_string_equal(f->visit.event.region, "DE-BE");
-	assert_string_equal(f->visit.event.browser, "First");
+	ask(f);
+	assert_string_equal(f->place.country, "DE");
+	assert_string_equal(f->place.region, "DE-BE");
+	assert_string_equal(f->agent.browser, "First");
 	copy_file(f->databases->at, fresh);
 	assert_int_equal(rename(fresh, f->geoip), 0);
-	await_value(f, f->visit.event.country, "DE", "AT");
+	await_value(f, f->place.country, "DE", "AT");
 	write_rules(fresh, "Second");
 	assert_int_equal(rename(fresh, f->rules), 0);
-	await_value(f, f->visit.event.browser, "First", "Second");
+	await_value(f, f->agent.browser, "First", "Second");
 	write_rules(f->rules, "Third");
-	await_value(f, f->visit.event.browser, "Second", "Third");
-	assert_string_equal(f->visit.event.country, "AT");
+	await_value(f, f->agent.browser, "Second", "Third");
+	assert_string_equal(f->place.country, "AT");
 }
 
 TEST_CASE(keeps_the_loaded_files_when_new_ones_are_invalid)
@@ -208,15 +205,15 @@ TEST_CASE(keeps_the_loaded_files_when_new_ones_are_invalid)
 	write_file(f->geoip, "not a database");
 	write_file(f->rules, "user_agent_parsers: [");
 	await_metric(f, "\nwaymark_fact_files_broken 2\n");
-	enrich_one(f);
-	assert_string_equal(f->visit.event.country, "DE");
-	assert_string_equal(f->visit.event.city, "Berlin");
-	assert_string_equal(f->visit.event.browser, "First");
+	ask(f);
+	assert_string_equal(f->place.country, "DE");
+	assert_string_equal(f->place.city, "Berlin");
+	assert_string_equal(f->agent.browser, "First");
 	copy_file(f->databases->at, f->geoip);
-	await_value(f, f->visit.event.country, "DE", "AT");
+	await_value(f, f->place.country, "DE", "AT");
 	unlink(f->rules);
 	write_rules(f->rules, "Second");
-	await_value(f, f->visit.event.browser, "First", "Second");
+	await_value(f, f->agent.browser, "First", "Second");
 	await_metric(f, "\nwaymark_fact_files_broken 0\n");
 }
 
@@ -225,11 +222,11 @@ TEST_CASE(keeps_its_database_when_the_new_one_has_no_places)
 	struct fixture *f = *state;
 	copy_file(f->databases->networks, f->geoip);
 	await_metric(f, "\nwaymark_fact_files_broken 1\n");
-	enrich_one(f);
-	assert_string_equal(f->visit.event.country, "DE");
-	assert_string_equal(f->visit.event.city, "Berlin");
+	ask(f);
+	assert_string_equal(f->place.country, "DE");
+	assert_string_equal(f->place.city, "Berlin");
 	copy_file(f->databases->at, f->geoip);
-	await_value(f, f->visit.event.country, "DE", "AT");
+	await_value(f, f->place.country, "DE", "AT");
 	await_metric(f, "\nwaymark_fact_files_broken 0\n");
 }
 
@@ -239,49 +236,99 @@ TEST_CASE(survives_truncation_of_its_database_in_place)
 	struct fixture *f = *state;
 	assert_int_equal(truncate(f->geoip, 0), 0);
 	await_metric(f, "\nwaymark_fact_files_broken 1\n");
-	enrich_one(f);
-	assert_string_equal(f->visit.event.country, "DE");
+	ask(f);
+	assert_string_equal(f->place.country, "DE");
 }
 
 /* Only one of the two reloads the database, and both use the result. */
 TEST_CASE(shares_its_geoip_database)
 {
 	struct fixture *f = *state;
-	const struct enrich_config config = { .geoip_db = "/not/looked/at",
-		                              .ua_regexes = f->rules,
-		                              .user_agent_cache = 10,
-		                              .check_ms = 10,
-		                              .share_geoip_with = f->enrich };
-	struct enrich *sharing = NULL;
-	struct enrich *own = f->enrich;
-	assert_int_equal(enrich_open(&config, &sharing), OK);
-	f->enrich = sharing;
-	enrich_one(f);
-	assert_string_equal(f->visit.event.country, "DE");
+	const struct visitor_facts_config config = { .geoip_db = "/not/looked/at",
+		                                     .ua_regexes = f->rules,
+		                                     .user_agent_cache = 10,
+		                                     .check_ms = 10,
+		                                     .share_places_with = f->facts };
+	struct visitor_facts *sharing = NULL;
+	struct visitor_facts *own = f->facts;
+	assert_int_equal(visitor_facts_open(&config, &sharing), OK);
+	f->facts = sharing;
+	ask(f);
+	assert_string_equal(f->place.country, "DE");
 	copy_file(f->databases->at, f->geoip);
-	await_value(f, f->visit.event.country, "DE", "AT");
+	await_value(f, f->place.country, "DE", "AT");
 	write_rules(f->rules, "Second");
-	await_value(f, f->visit.event.browser, "First", "Second");
-	enrich_close(sharing);
-	f->enrich = own;
-	enrich_one(f);
-	assert_string_equal(f->visit.event.country, "AT");
+	await_value(f, f->agent.browser, "First", "Second");
+	visitor_facts_close(sharing);
+	f->facts = own;
+	ask(f);
+	assert_string_equal(f->place.country, "AT");
 }
 
 TEST_CASE(reports_which_file_cannot_be_loaded)
 {
 	const struct fixture *f = *state;
-	struct enrich *enrich = NULL;
-	struct enrich_config config = { .geoip_db = f->rules,
-		                        .ua_regexes = f->rules,
-		                        .user_agent_cache = 1 };
-	assert_int_equal(enrich_open(&config, &enrich), ERR_INVALID);
+	struct visitor_facts *facts = NULL;
+	struct visitor_facts_config config = { .geoip_db = f->rules,
+		                               .ua_regexes = f->rules,
+		                               .user_agent_cache = 1 };
+	assert_int_equal(visitor_facts_open(&config, &facts), ERR_INVALID);
 	config.geoip_db = f->databases->networks;
-	assert_int_equal(enrich_open(&config, &enrich), ERR_INVALID);
+	assert_int_equal(visitor_facts_open(&config, &facts), ERR_INVALID);
 	config.geoip_db = "";
 	config.ua_regexes = "/does/not/exist";
-	assert_int_equal(enrich_open(&config, &enrich), ERR_NOT_FOUND);
-	assert_null(enrich);
+	assert_int_equal(visitor_facts_open(&config, &facts), ERR_NOT_FOUND);
+	assert_null(facts);
+}
+
+TEST_CASE(knows_whether_it_has_places)
+{
+	struct fixture *f = *state;
+	const struct visitor_facts_config config = {
+		.geoip_db = "", .ua_regexes = f->rules, .user_agent_cache = 1, .check_ms = 60000
+	};
+	struct visitor_facts *none = NULL;
+	assert_true(visitor_facts_has_places(f->facts));
+	assert_int_equal(visitor_facts_open(&config, &none), OK);
+	assert_false(visitor_facts_has_places(none));
+	visitor_facts_place(none, "203.0.113.0/24", &f->place);
+	assert_string_equal(f->place.country, "");
+	visitor_facts_close(none);
+}
+
+/* More agents and networks than the caches hold, so that each thread also evicts. */
+#define THREADS 4
+#define ROUNDS 2000
+
+/* NULL: all answers were right. */
+static void *ask_of_many(void *ctx)
+{
+	struct visitor_facts *facts = ctx;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct geoip_place place;
+		struct user_agent agent;
+		char text[32];
+		snprintf(text, sizeof(text), "%s/%u", i % 2 ? "Agent" : "curl", i % 37);
+		visitor_facts_agent(facts, text, &agent);
+		visitor_facts_place(facts, i % 3 ? "203.0.113.0/24" : "198.51.100.0/24", &place);
+		if (strcmp(agent.browser, i % 2 ? "First" : "Other") != 0 ||
+		    strcmp(place.country, i % 3 ? "DE" : "") != 0)
+			return facts;
+	}
+	return NULL;
+}
+
+TEST_CASE(answers_several_threads_at_once)
+{
+	struct fixture *f = *state;
+	pthread_t threads[THREADS];
+	for (size_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_of_many, f->facts), 0);
+	for (size_t i = 0; i < THREADS; i++) {
+		void *problem = NULL;
+		pthread_join(threads[i], &problem);
+		assert_null(problem);
+	}
 }
 
 TEST_MAIN(.group_set_up = make_databases, .group_tear_down = remove_databases, .set_up = set_up,

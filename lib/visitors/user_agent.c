@@ -1,7 +1,7 @@
-#include "services/analytics-consumer/facts/user_agent.h"
+#include "lib/visitors/user_agent.h"
 
 #include <ctype.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,9 +9,9 @@
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "lib/clicks/redirect_event.h"
-#include "services/analytics-consumer/facts/bot.h"
-#include "services/analytics-consumer/facts/text_cache.h"
-#include "services/analytics-consumer/facts/user_agent_rules.h"
+#include "lib/visitors/bot.h"
+#include "lib/visitors/text_cache.h"
+#include "lib/visitors/user_agent_rules.h"
 
 /* --- devices --- */
 
@@ -161,9 +161,9 @@ const char *user_agent_device_name(enum user_agent_device device)
 struct user_agent_parser {
 	const char *path;
 	const struct log *log;
+	/* Protects the two below. */
+	pthread_mutex_t lock;
 	struct user_agent_rules *rules;
-	/* Waiting for the next parse; or NULL. */
-	struct user_agent_rules *_Atomic reloaded;
 	/* Of struct user_agent. */
 	struct text_cache *cache;
 };
@@ -193,6 +193,7 @@ enum err user_agent_parser_new(const char *path, size_t cache_capacity, const st
 	struct user_agent_parser *parser = mem_zero(sizeof(*parser));
 	parser->path = path;
 	parser->log = log;
+	pthread_mutex_init(&parser->lock, NULL);
 	parser->rules = rules;
 	parser->cache = text_cache_new(cache_capacity, REDIRECT_EVENT_USER_AGENT_MAX,
 	                               sizeof(struct user_agent));
@@ -204,9 +205,9 @@ void user_agent_parser_free(struct user_agent_parser *parser)
 {
 	if (!parser)
 		return;
-	user_agent_rules_free(parser->reloaded);
 	user_agent_rules_free(parser->rules);
 	text_cache_free(parser->cache);
+	pthread_mutex_destroy(&parser->lock);
 	free(parser);
 }
 
@@ -214,18 +215,15 @@ enum err user_agent_parser_reload(struct user_agent_parser *parser)
 {
 	struct user_agent_rules *fresh = NULL;
 	enum err err = load(parser->path, parser->log, &fresh);
-	if (err == OK)
-		user_agent_rules_free(atomic_exchange(&parser->reloaded, fresh));
-	return err;
-}
-
-static void apply_reload(struct user_agent_parser *parser)
-{
-	if (!atomic_load_explicit(&parser->reloaded, memory_order_relaxed))
-		return;
-	user_agent_rules_free(parser->rules);
-	parser->rules = atomic_exchange(&parser->reloaded, NULL);
+	if (err != OK)
+		return err;
+	pthread_mutex_lock(&parser->lock);
+	struct user_agent_rules *old = parser->rules;
+	parser->rules = fresh;
 	text_cache_clear(parser->cache);
+	pthread_mutex_unlock(&parser->lock);
+	user_agent_rules_free(old);
+	return OK;
 }
 
 /* False for a scrap of the header that a rule took for a name: ") Bot", "; Bot", "+https". */
@@ -299,12 +297,13 @@ static void match_rules(struct user_agent_parser *parser, const char *text, stru
 
 void user_agent_parse(struct user_agent_parser *parser, const char *text, struct user_agent *out)
 {
-	apply_reload(parser);
+	pthread_mutex_lock(&parser->lock);
 	const struct user_agent *cached = text_cache_get(parser->cache, text);
 	if (cached) {
 		*out = *cached;
-		return;
+	} else {
+		match_rules(parser, text, out);
+		text_cache_put(parser->cache, text, out);
 	}
-	match_rules(parser, text, out);
-	text_cache_put(parser->cache, text, out);
+	pthread_mutex_unlock(&parser->lock);
 }

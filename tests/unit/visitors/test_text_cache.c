@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "services/analytics-consumer/facts/text_cache.h"
+#include "lib/visitors/text_cache.h"
 #include "tests/support/test.h"
 
 #define TEXT_MAX 20

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "services/analytics-consumer/facts/user_agent_rules.h"
+#include "lib/visitors/user_agent_rules.h"
 #include "tests/support/test.h"
 
 #define CORPUS "/usr/share/uap-core"

@@ -1,4 +1,4 @@
-#include "services/analytics-consumer/facts/bot.h"
+#include "lib/visitors/bot.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #define LABELS_MAX 8
 
 /*
- * Of bot_words.txt (facts.cmake), which end with NULL. All words are in lower case: the header is
+ * Of bot_words.txt (data.cmake), which end with NULL. All words are in lower case: the header is
  * converted to lower case before the search.
  */
 extern const char *const bot_words_previews[];

@@ -1,8 +1,8 @@
 /*
  * One thread at a time. An LRU cache from texts that clients send to what was derived from them.
  */
-#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_TEXT_CACHE_H
-#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_TEXT_CACHE_H
+#ifndef WAYMARK_LIB_VISITORS_TEXT_CACHE_H
+#define WAYMARK_LIB_VISITORS_TEXT_CACHE_H
 
 #include <stddef.h>
 #include <stdint.h>

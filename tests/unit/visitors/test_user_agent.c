@@ -3,7 +3,7 @@
 
 #include "lib/base/array.h"
 #include "lib/clicks/redirect_event.h"
-#include "services/analytics-consumer/facts/user_agent.h"
+#include "lib/visitors/user_agent.h"
 #include "tests/support/test.h"
 
 struct agent_case {

@@ -1,5 +1,5 @@
 # Data that the facts are derived with. First, referrer_sources.txt as a sorted table.
-set(sources_file "${CMAKE_CURRENT_SOURCE_DIR}/facts/referrer_sources.txt")
+set(sources_file "${CMAKE_CURRENT_SOURCE_DIR}/referrer_sources.txt")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${sources_file}")
 file(STRINGS "${sources_file}" lines REGEX "^[^#]")
 foreach(line IN LISTS lines)
@@ -15,7 +15,7 @@ endforeach()
 list(SORT rows)
 list(JOIN rows "" rows)
 file(CONFIGURE OUTPUT referrer_source_table.c @ONLY CONTENT [[
-#include "services/analytics-consumer/facts/enrich.h"
+#include "lib/visitors/referrer_source.h"
 
 const struct referrer_source_pair referrer_source_table[] = {
 @rows@};
@@ -23,7 +23,7 @@ const size_t referrer_source_table_size = sizeof(referrer_source_table) / sizeof
 ]])
 
 # bot_words.txt as an array of each section.
-set(words_file "${CMAKE_CURRENT_SOURCE_DIR}/facts/bot_words.txt")
+set(words_file "${CMAKE_CURRENT_SOURCE_DIR}/bot_words.txt")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${words_file}")
 file(STRINGS "${words_file}" lines REGEX "^[^#]")
 foreach(line IN LISTS lines)
@@ -36,8 +36,8 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 file(CONFIGURE OUTPUT bot_words.c @ONLY CONTENT "@words@@end@")
-target_sources(analytics_consumer_body PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/referrer_source_table.c"
-                                               "${CMAKE_CURRENT_BINARY_DIR}/bot_words.c")
+target_sources(visitors PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/referrer_source_table.c"
+                                "${CMAKE_CURRENT_BINARY_DIR}/bot_words.c")
 
 # The rules of uap-core come from PyPI (tools/setup.d/pypi.sh).
 if(NOT "$ENV{WAYMARK_CACHE}" STREQUAL "")
@@ -51,7 +51,7 @@ file(GLOB upstream "${cache}/ua-parser-builtins/lib/python3*/site-packages/ua_pa
 if(NOT upstream)
   message(FATAL_ERROR "The rules for user agents are missing in ${cache}: run tools/setup")
 endif()
-set(own "${CMAKE_CURRENT_SOURCE_DIR}/facts/user_agents.yaml")
+set(own "${CMAKE_CURRENT_SOURCE_DIR}/user_agents.yaml")
 set(make "${PROJECT_SOURCE_DIR}/cmake")
 add_custom_command(OUTPUT uap-core.yaml
   COMMAND /usr/bin/python3 "${make}/uap-core.py" "${upstream}" uap-core.yaml
@@ -60,5 +60,5 @@ add_custom_command(OUTPUT user_agent_data.S
   COMMAND /usr/bin/python3 "${make}/embed.py" user_agent_data.S rules=uap-core.yaml "additions=${own}"
   DEPENDS uap-core.yaml "${own}" "${make}/embed.py" VERBATIM)
 # Without waymark_flags, which apply to C only.
-add_library(analytics_consumer_data OBJECT "${CMAKE_CURRENT_BINARY_DIR}/user_agent_data.S")
-target_sources(analytics_consumer_body PRIVATE $<TARGET_OBJECTS:analytics_consumer_data>)
+add_library(visitors_data OBJECT "${CMAKE_CURRENT_BINARY_DIR}/user_agent_data.S")
+target_sources(visitors PRIVATE $<TARGET_OBJECTS:visitors_data>)
