@@ -34,6 +34,10 @@ CREATE TABLE visit_log (
     os_version      text NOT NULL DEFAULT '',
     referrer_source text NOT NULL DEFAULT '', -- 'Google'
     workspace_id    bigint NOT NULL DEFAULT 0, -- whose link it was when it was counted; 0 = nobody's
+    rule            text NOT NULL DEFAULT '', -- the name of the rule that decided; '' = none did
+    variant         text NOT NULL DEFAULT '', -- of a split; '' = none
+    alias           text COLLATE "C" NOT NULL DEFAULT '', -- the earlier slug that was followed; '' = slug
+    scan            text NOT NULL DEFAULT '', -- 'scan' = by the QR code
     PRIMARY KEY (day, event_id)
 ) PARTITION BY RANGE (day);
 CREATE TABLE visit_log_default PARTITION OF visit_log DEFAULT;

@@ -27,25 +27,26 @@ CREATE TABLE rollup_lists (
     language      text COLLATE "C",
     utm_source    text COLLATE "C",
     utm_medium    text COLLATE "C",
-    utm_campaign  text COLLATE "C"
+    utm_campaign  text COLLATE "C",
+    rule          text COLLATE "C",
+    variant       text COLLATE "C",
+    alias         text COLLATE "C",
+    scan          text COLLATE "C"
 );
 -- A question about the links of a tag reads thousands of lists, and to find and decompress them was
 -- most of its time. So lists stay in the page of their row, unless the row does not fit into a page,
 -- and are compressed with LZ4, where the server has it.
-ALTER TABLE rollup_lists
-    ALTER quarters SET STORAGE MAIN, ALTER country SET STORAGE MAIN, ALTER city SET STORAGE MAIN,
-    ALTER region SET STORAGE MAIN, ALTER referrer_host SET STORAGE MAIN, ALTER browser SET STORAGE MAIN,
-    ALTER os SET STORAGE MAIN, ALTER device SET STORAGE MAIN, ALTER language SET STORAGE MAIN,
-    ALTER utm_source SET STORAGE MAIN, ALTER utm_medium SET STORAGE MAIN, ALTER utm_campaign SET STORAGE MAIN;
 DO $$
+DECLARE
+    list text;
+    has_lz4 boolean := (SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression');
 BEGIN
-    IF (SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression') THEN
-        ALTER TABLE rollup_lists
-            ALTER quarters SET COMPRESSION lz4, ALTER country SET COMPRESSION lz4, ALTER city SET COMPRESSION lz4,
-            ALTER region SET COMPRESSION lz4, ALTER referrer_host SET COMPRESSION lz4, ALTER browser SET COMPRESSION lz4,
-            ALTER os SET COMPRESSION lz4, ALTER device SET COMPRESSION lz4, ALTER language SET COMPRESSION lz4,
-            ALTER utm_source SET COMPRESSION lz4, ALTER utm_medium SET COMPRESSION lz4, ALTER utm_campaign SET COMPRESSION lz4;
-    END IF;
+    FOR list IN SELECT attname FROM pg_attribute WHERE attrelid = 'rollup_lists'::regclass AND attnum > 0 LOOP
+        EXECUTE format('ALTER TABLE rollup_lists ALTER %I SET STORAGE MAIN', list);
+        IF has_lz4 THEN
+            EXECUTE format('ALTER TABLE rollup_lists ALTER %I SET COMPRESSION lz4', list);
+        END IF;
+    END LOOP;
 END
 $$;
 
@@ -155,9 +156,9 @@ CREATE FUNCTION rollup_entries(lists jsonb)
     RETURNS TABLE (dimension text, value text, humans bigint, bots bigint, uniques bigint) LANGUAGE sql IMMUTABLE AS $$
     SELECT name, split_part(entry, E'\x1f', 4) COLLATE "C", split_part(entry, E'\x1f', 1)::bigint,
         split_part(entry, E'\x1f', 2)::bigint, split_part(entry, E'\x1f', 3)::bigint
-    FROM unnest(ARRAY['quarters', 'country', 'city', 'region', 'referrer_host', 'browser', 'os', 'device', 'language',
-                      'utm_source', 'utm_medium', 'utm_campaign']) AS name
-    CROSS JOIN LATERAL string_to_table(lists ->> name, E'\x1e') AS entry
+    FROM jsonb_each_text(lists - ARRAY['link_id', 'workspace_id', 'hour', 'day', 'entries', 'humans', 'bots', 'uniques'])
+        AS list (name, entries)
+    CROSS JOIN LATERAL string_to_table(entries, E'\x1e') AS entry
 $$;
 CREATE VIEW rollup_hour_entries AS
     SELECT r.link_id, r.hour, e.* FROM (

@@ -43,7 +43,8 @@ CREATE TABLE IF NOT EXISTS visits (
   event_id TEXT PRIMARY KEY, occurred_at_us INTEGER, link_id INTEGER, slug TEXT, workspace_id INTEGER, tags TEXT,
   is_bot INTEGER, bot_reason TEXT, is_unique INTEGER, country TEXT, region TEXT, city TEXT, language TEXT, browser TEXT,
   browser_version TEXT, os TEXT, os_version TEXT, device TEXT, referrer_host TEXT, referrer_source TEXT, utm_source TEXT,
-  utm_medium TEXT, utm_campaign TEXT, destination_host TEXT, status INTEGER, latency_us INTEGER);
+  utm_medium TEXT, utm_campaign TEXT, destination_host TEXT, status INTEGER, latency_us INTEGER, rule TEXT, variant TEXT,
+  alias TEXT, is_scan INTEGER);
 -- seen: the last start that found the slug on the topic. Purged links keep their row, so that no late record revives them.
 CREATE TABLE IF NOT EXISTS links (
   slug TEXT PRIMARY KEY, seen INTEGER NOT NULL, version INTEGER NOT NULL, purged INTEGER NOT NULL, id INTEGER, state TEXT,
@@ -51,7 +52,7 @@ CREATE TABLE IF NOT EXISTS links (
 """
 VISIT = """event_id occurred_at_us link_id slug workspace_id tags is_bot bot_reason is_unique country region city language
   browser browser_version os os_version device referrer_host referrer_source utm_source utm_medium utm_campaign
-  destination_host status latency_us""".split()
+  destination_host status latency_us rule variant alias is_scan""".split()
 LINK = "slug seen version purged id state original_url title workspace_id tags starts_at_us expires_at_us".split()
 
 

@@ -41,6 +41,10 @@ enum field {
 	REGION = 17,
 	DESTINATION_HOST = 18,
 	TRACEPARENT = 19,
+	RULE = 20,
+	VARIANT = 21,
+	ALIAS = 22,
+	IS_SCAN = 23,
 	FIELDS,
 };
 
@@ -65,6 +69,9 @@ static const struct {
 	TEXT(REGION, region),
 	TEXT(DESTINATION_HOST, destination_host),
 	TEXT(TRACEPARENT, traceparent),
+	TEXT(RULE, rule),
+	TEXT(VARIANT, variant),
+	TEXT(ALIAS, alias),
 #undef TEXT
 };
 #define TEXTS ARRAY_SIZE(texts)
@@ -88,6 +95,7 @@ size_t redirect_event_encode(const struct redirect_event *event,
 	at = protobuf_put_number(at, LATENCY_US, latency_us);
 	at = protobuf_put_number(at, METHOD, event->method);
 	at = protobuf_put_number(at, PREFETCH, event->prefetch);
+	at = protobuf_put_number(at, IS_SCAN, event->is_scan);
 	for (size_t i = 0; i < TEXTS; i++) {
 		const char *text = (const char *)event + texts[i].offset;
 		at = protobuf_put_bytes(at, texts[i].field, text, strlen(text));
@@ -110,6 +118,7 @@ static bool is_length_delimited(enum field field)
 	case LATENCY_US:
 	case METHOD:
 	case PREFETCH:
+	case IS_SCAN:
 		return false;
 	default:
 		return true;
@@ -169,6 +178,9 @@ static const char *validate_texts(const struct fields *from)
 		if (field->len >= texts[i].size || !utf8_is_valid(field->bytes, field->len))
 			return texts[i].name;
 	}
+	const struct protobuf_field *alias = &from->of[ALIAS];
+	if (alias->len > 0 && !slug_is_valid(alias->bytes, alias->len))
+		return "alias";
 	return slug_is_valid(from->of[SLUG].bytes, from->of[SLUG].len) ? NULL : "slug";
 }
 
@@ -202,6 +214,7 @@ static void copy_fields(const struct fields *from, struct redirect_event *out)
 	out->latency_us = (uint32_t)from->of[LATENCY_US].value;
 	out->method = (enum redirect_method)from->of[METHOD].value;
 	out->prefetch = from->of[PREFETCH].value != 0;
+	out->is_scan = from->of[IS_SCAN].value != 0;
 	for (size_t i = 0; i < TEXTS; i++) {
 		const struct protobuf_field *field = &from->of[texts[i].field];
 		char *text = (char *)out + texts[i].offset;

@@ -25,6 +25,8 @@
 #define REDIRECT_EVENT_QUERY_MAX 1280
 #define REDIRECT_EVENT_REGION_MAX 32
 #define REDIRECT_EVENT_DESTINATION_HOST_MAX 253
+/* Of a rule or a variant, in bytes: 50 characters. */
+#define REDIRECT_EVENT_NAME_MAX 200
 
 /* The numbers are those of waymark.v1.Method. */
 enum redirect_method {
@@ -48,6 +50,8 @@ struct redirect_event {
 	uint32_t latency_us;
 	enum redirect_method method;
 	bool prefetch;
+	/* By the QR code of the link. */
+	bool is_scan;
 	bool has_visitor_hash;
 	uint8_t visitor_hash[DIGEST_SIZE];
 	char slug[SLUG_SIZE];
@@ -60,6 +64,11 @@ struct redirect_event {
 	char region[REDIRECT_EVENT_REGION_MAX + 1];
 	char destination_host[REDIRECT_EVENT_DESTINATION_HOST_MAX + 1];
 	char traceparent[TRACE_CONTEXT_SIZE];
+	/* The names of the rule that decided and of the variant. */
+	char rule[REDIRECT_EVENT_NAME_MAX + 1];
+	char variant[REDIRECT_EVENT_NAME_MAX + 1];
+	/* The earlier slug by which the visitor came. */
+	char alias[SLUG_SIZE];
 };
 
 /* Where an encoded event has its event_id, which may be known later than the rest. */

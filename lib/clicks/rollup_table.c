@@ -1,5 +1,6 @@
 #include "lib/clicks/rollup_table.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
@@ -26,18 +27,22 @@
 	"[]) WITH ORDINALITY AS wanted (id, start, n) CROSS JOIN LATERAL (SELECT " ROLLUP_TABLE_COLUMNS \
 	" FROM " table " WHERE " id " = wanted.id AND " key                                             \
 	" = wanted.start LIMIT 1 FOR NO KEY UPDATE) AS row"
-#define WRITE_SQL(table, id, key, type)                                                              \
-	"INSERT INTO " table " (" id ", " key                                                        \
-	", entries, humans, bots, uniques, " ROLLUP_TABLE_COLUMNS                                    \
-	") SELECT * FROM unnest($1::bigint[], $2::" type                                             \
-	"[], $3::integer[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[], $8::text[], "      \
-	"$9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], " \
-	"$16::text[], $17::text[], $18::text[]) ON CONFLICT (" id ", " key                           \
-	") DO UPDATE SET (entries, humans, bots, uniques, " ROLLUP_TABLE_COLUMNS                     \
-	") = (EXCLUDED.entries, EXCLUDED.humans, EXCLUDED.bots, EXCLUDED.uniques, "                  \
-	"EXCLUDED.quarters, EXCLUDED.country, EXCLUDED.city, EXCLUDED.region, "                      \
-	"EXCLUDED.referrer_host, EXCLUDED.browser, EXCLUDED.os, EXCLUDED.device, "                   \
-	"EXCLUDED.language, EXCLUDED.utm_source, EXCLUDED.utm_medium, EXCLUDED.utm_campaign)"
+#define EXCLUDED(NAME, name) ", EXCLUDED." #name
+#define WRITE_SQL(table, id, key, type)                                                            \
+	"INSERT INTO " table " (" id ", " key                                                      \
+	", entries, humans, bots, uniques, " ROLLUP_TABLE_COLUMNS                                  \
+	") SELECT * FROM unnest($1::bigint[], $2::" type                                           \
+	"[], $3::integer[], $4::bigint[], $5::bigint[], $6::bigint[]" LIST_PARAMS                  \
+	") ON CONFLICT (" id ", " key                                                              \
+	") DO UPDATE SET (entries, humans, bots, uniques, " ROLLUP_TABLE_COLUMNS                   \
+	") = (EXCLUDED.entries, EXCLUDED.humans, EXCLUDED.bots, EXCLUDED.uniques, "                \
+	"EXCLUDED.quarters" VISIT_DIMENSION_ROLLED_UP(EXCLUDED) ")"
+/* One for each list. */
+#define LIST_PARAMS                                                                                \
+	", $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], "            \
+	"$13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], "           \
+	"$19::text[], $20::text[], $21::text[], $22::text[]"
+static_assert(ROLLUP_TABLE_LISTS == 16, "as many parameters as lists");
 #define TABLE(table, id, key, type)                                                                \
 	{                                                                                          \
 		READ_SQL(table, id, key, type), WRITE_SQL(table, id, key, type)                    \

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/clicks/visit_dimension.h"
 #include "lib/postgres/pg_conn.h"
 
 /* Writers lock rows in this order, and in each table by id and start, so they cannot deadlock. */
@@ -23,11 +24,10 @@ enum rollup_table {
 	ROLLUP_TABLES,
 };
 
-/* The lists of a row, in this order. The first one has the totals, by quarter of an hour. */
-#define ROLLUP_TABLE_LISTS 12
-#define ROLLUP_TABLE_COLUMNS                                                                       \
-	"quarters, country, city, region, referrer_host, browser, os, device, language, "          \
-	"utm_source, utm_medium, utm_campaign"
+/* The lists of a row, by number of dimension. The first one has the totals, by quarter of an hour. */
+#define ROLLUP_TABLE_LISTS VISIT_DIMENSION_LISTS
+#define ROLLUP_TABLE_COLUMN(NAME, name) ", " #name
+#define ROLLUP_TABLE_COLUMNS "quarters" VISIT_DIMENSION_ROLLED_UP(ROLLUP_TABLE_COLUMN)
 
 /* What to add to a row. Counts may be negative. */
 struct rollup_table_change {

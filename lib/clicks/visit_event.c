@@ -41,10 +41,14 @@ enum field {
 	DESTINATION_HOST = 24,
 	WORKSPACE_ID = 25,
 	TAGS = 26,
+	RULE = 27,
+	VARIANT = 28,
+	ALIAS = 29,
+	IS_SCAN = 30,
 };
 
 static_assert(sizeof(struct visit_event) + LINK_TAGS_MAX * LINK_TAG_SIZE +
-                              (TAGS + LINK_TAGS_MAX) * PROTOBUF_HEAD_BYTES_MAX <=
+                              (IS_SCAN + LINK_TAGS_MAX) * PROTOBUF_HEAD_BYTES_MAX <=
                       VISIT_EVENT_BYTES_MAX,
               "every visit fits");
 
@@ -93,6 +97,10 @@ void visit_event_encode(const struct visit_event *event, struct strbuf *out)
 	at = put_text(at, DESTINATION_HOST, event->destination_host);
 	at = protobuf_put_number(at, WORKSPACE_ID, (uint64_t)event->workspace_id);
 	at = put_tags(at, event->tags);
+	at = put_text(at, RULE, event->rule);
+	at = put_text(at, VARIANT, event->variant);
+	at = put_text(at, ALIAS, event->alias);
+	at = protobuf_put_number(at, IS_SCAN, event->scan[0] != '\0');
 	strbuf_add(out, bytes, (size_t)(at - bytes));
 }
 
@@ -120,6 +128,10 @@ static bool decode_texts(const Waymark__V1__VisitEvent *from, struct visit_event
 		{ from->os_version, out->os_version, sizeof(out->os_version) },
 		{ from->referrer_source, out->referrer_source, sizeof(out->referrer_source) },
 		{ from->destination_host, out->destination_host, sizeof(out->destination_host) },
+		{ from->rule, out->rule, sizeof(out->rule) },
+		{ from->variant, out->variant, sizeof(out->variant) },
+		{ from->alias, out->alias, sizeof(out->alias) },
+		{ from->is_scan ? VISIT_EVENT_SCAN : "", out->scan, sizeof(out->scan) },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (!protobuf_copy_text(texts[i].from, texts[i].to, texts[i].size))

@@ -1,7 +1,7 @@
 /*
  * VisitEvent (proto/waymark/v1/visit_event.proto): one counted visit, for integrations. Topic
  * waymark.visits.v1, key = slug. The consumer also uses the struct to hold the facts derived from a
- * click. Pure.
+ * click; a text has the name of its column of visit_log (visit_dimension.h). Pure.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISIT_EVENT_H
 #define WAYMARK_LIB_CLICKS_VISIT_EVENT_H
@@ -11,12 +11,14 @@
 
 #include "lib/base/entropy.h"
 #include "lib/base/strbuf.h"
+#include "lib/clicks/redirect_event.h"
 #include "lib/links/slug.h"
 
 #define VISIT_EVENT_TOPIC "waymark.visits.v1"
 #define VISIT_EVENT_TYPE "waymark.visit.v1"
 #define VISIT_EVENT_SCHEMA "urn:waymark:proto:waymark.v1.VisitEvent"
 #define VISIT_EVENT_BYTES_MAX 8192
+#define VISIT_EVENT_SCAN "scan"
 /* Separates tags; a tag has no control characters. */
 #define VISIT_EVENT_TAG_SEPARATOR '\x1f'
 
@@ -46,6 +48,13 @@ struct visit_event {
 	uint32_t status;
 	uint32_t latency_us;
 	char destination_host[254];
+	/* Names; "" = none. */
+	char rule[REDIRECT_EVENT_NAME_MAX + 1];
+	char variant[REDIRECT_EVENT_NAME_MAX + 1];
+	/* "" = slug. */
+	char alias[SLUG_SIZE];
+	/* "scan" of a QR code, or "": is_scan of the event. */
+	char scan[sizeof(VISIT_EVENT_SCAN)];
 	/* 0 = of nobody. */
 	int64_t workspace_id;
 	/* Joined by VISIT_EVENT_TAG_SEPARATOR; NULL = none. Borrowed. */

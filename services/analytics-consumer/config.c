@@ -24,7 +24,7 @@ static const struct env_var vars[] = {
 	ENV_INT("WORKERS", struct config, workers, "2", 1, 16,
 	        "workers that count in parallel, each with its own partitions, connection, batches and caches"),
 	ENV_INT("BATCH_EVENTS", struct config, batch_events, "10000", 1, 100000,
-	        "maximum clicks stored in one transaction; each takes about 4 kB of memory in every worker"),
+	        "maximum clicks stored in one transaction; each takes about 5 kB of memory in every worker"),
 	ENV_INT("BATCH_MS", struct config, batch_ms, "200", 1, 60000,
 	        "maximum time to gather a batch after its first click"),
 	ENV_GROUP("Facts about clicks"),

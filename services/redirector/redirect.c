@@ -118,6 +118,7 @@ static void record_event(struct redirect *redirect, struct http_exchange *x,
 	event.link_version = entry->version;
 	event.status = decision->status;
 	copy_host(decision->location, event.destination_host);
+	click_add_campaign(decision->location, &event);
 	memcpy(event.slug, entry->slug, strlen(entry->slug) + 1);
 	memcpy(event.region, redirect->config.region, strlen(redirect->config.region) + 1);
 	int64_t latency_us =

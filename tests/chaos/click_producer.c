@@ -3,7 +3,7 @@
  * waymark.redirects.v1 at a rate, --pack of them in one record. Now and then it sends the last of
  * them again, as a redirector does that was killed before Kafka's acknowledgement came. The file
  * --truth gets a line per click, with tabs between: event id, link, time, bot (t or f), latency
- * (µs), visitor.
+ * (µs), visitor, rule, variant, alias, "scan" or nothing.
  *
  * The key of a record decides its partition. It is the slug of the first click, or
  * "poison-KIND-NUMBER" if the record is poison, or has poison between two clicks.
@@ -131,8 +131,9 @@ static void write_truth(struct work *work, const struct redirect_event *click, u
 	char time[TIMESTAMP_TEXT_SIZE];
 	entropy_uuid_format(click->event_id, id);
 	timestamp_format_us(click->occurred_at_us, time);
-	fprintf(work->truth, "%s\t%" PRId64 "\t%s\t%c\t%" PRIu32 "\t%" PRIu64 "\n", id,
-	        click->link_id, time, is_bot ? 't' : 'f', click->latency_us, visitor);
+	fprintf(work->truth, "%s\t%" PRId64 "\t%s\t%c\t%" PRIu32 "\t%" PRIu64 "\t%s\t%s\t%s\t%s\n",
+	        id, click->link_id, time, is_bot ? 't' : 'f', click->latency_us, visitor,
+	        click->rule, click->variant, click->alias, click->is_scan ? "scan" : "");
 }
 
 static void resend(struct work *work)

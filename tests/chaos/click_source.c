@@ -30,6 +30,10 @@ static const char *const languages[] = { "de-DE,de;q=0.9", "en", "fr-FR", "" };
 static const char *const queries[] = { "", "utm_source=letter&utm_medium=email&utm_campaign=spring",
 	                               "utm_source=poster" };
 
+/* The names of a third of the links each: of rules, and of the variants of a split. */
+static const char *const rules[] = { "", "Germans", "phones \xe2\x86\x92 app", "evening" };
+static const char *const variants[] = { "A", "B", "C" };
+
 /* SplitMix64 (Steele, Lea, Flood 2014). */
 static uint64_t mix(uint64_t z)
 {
@@ -57,6 +61,20 @@ static void hash_visitor(uint64_t visitor, uint8_t out[static DIGEST_SIZE])
 		uint64_t part = mix(visitor * 4 + i + 1);
 		memcpy(out + i * sizeof(part), &part, sizeof(part));
 	}
+}
+
+/* What a link with a rule, a split or an earlier slug says. */
+static void decide(struct click_source *source, uint64_t visitor, struct redirect_event *out)
+{
+	uint64_t link = (uint64_t)(out->link_id - source->first_link);
+	if (link % 3 == 1)
+		snprintf(out->rule, sizeof(out->rule), "%s", rules[visitor % COUNT(rules)]);
+	else if (link % 3 == 2)
+		snprintf(out->variant, sizeof(out->variant), "%s",
+		         variants[visitor % COUNT(variants)]);
+	if (link % 5 == 4 && next_random(source, 2) == 0)
+		snprintf(out->alias, sizeof(out->alias), "old-%llu", (unsigned long long)link);
+	out->is_scan = next_random(source, 8) == 0;
 }
 
 void click_source_next(struct click_source *source, struct redirect_event *out, uint64_t *visitor,
@@ -87,6 +105,7 @@ void click_source_next(struct click_source *source, struct redirect_event *out, 
 	         languages[*visitor % COUNT(languages)]);
 	snprintf(out->query, sizeof(out->query), "%s",
 	         queries[next_random(source, COUNT(queries))]);
+	decide(source, *visitor, out);
 }
 
 const char *click_source_poison_name(enum poison kind)

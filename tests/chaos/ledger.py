@@ -8,22 +8,11 @@ import time
 import psycopg2
 
 DAY = "(occurred_at AT TIME ZONE 'UTC')::date"
-DIMENSIONS = {
-    "country": "country",
-    "city": "city",
-    "region": "region",
-    "referrer_host": "referrer_host",
-    "browser": "browser",
-    "os": "os",
-    "device": "device",
-    "language": "language",
-    "utm_source": "utm_source",
-    "utm_medium": "utm_medium",
-    "utm_campaign": "utm_campaign",
-}
+DIMENSIONS = """country city region referrer_host browser os device language utm_source utm_medium utm_campaign
+  rule variant alias scan""".split()
 FACTS = ", ".join(
     ["('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 % 96)::text)"]
-    + [f"('{name}', {column})" for name, column in DIMENSIONS.items()]
+    + [f"('{name}', {name})" for name in DIMENSIONS]
 )
 SUMS = (
     "count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots,"
@@ -108,7 +97,8 @@ MISTAKES = {
     "double": "SELECT count(*) - count(DISTINCT event_id) FROM visit_log",
     "invented": "SELECT count(*) FROM visit_log v WHERE NOT EXISTS (SELECT FROM produced p WHERE p.event_id = v.event_id)",
     "misread": "SELECT count(*) FROM produced p JOIN visit_log v USING (event_id)"
-    " WHERE (p.link_id, p.is_bot, p.latency_us) IS DISTINCT FROM (v.link_id, v.is_bot, v.latency_us)",
+    " WHERE (p.link_id, p.is_bot, p.latency_us, p.rule, p.variant, p.alias, p.scan)"
+    " IS DISTINCT FROM (v.link_id, v.is_bot, v.latency_us, v.rule, v.variant, v.alias, v.scan)",
     "statistics": statistics(clicks_of("link_id"), UNIQUES, "link_id > 0"),
     "platform": statistics(
         clicks_of("0::bigint"),
@@ -185,13 +175,14 @@ class Ledger:
     def make_truth(self):
         self.do(
             "CREATE UNLOGGED TABLE IF NOT EXISTS produced (event_id uuid PRIMARY KEY, link_id bigint,"
-            " occurred_at timestamptz, is_bot boolean, latency_us integer, visitor bigint)"
+            " occurred_at timestamptz, is_bot boolean, latency_us integer, visitor bigint,"
+            " rule text, variant text, alias text, scan text)"
         )
 
     def take_truth(self, path):
         """Adds what a producer sent; returns the total of all producers."""
         self.make_truth()
-        with open(path, encoding="ascii") as lines:
+        with open(path, encoding="utf-8") as lines:
             self.run(lambda cursor: cursor.copy_expert("COPY produced FROM STDIN", lines))
         self.do("ANALYZE produced")
         return self.ask("SELECT count(*) FROM produced")

@@ -80,10 +80,10 @@ def test_the_redirect_event_names_no_address_and_its_record_is_a_cloud_event(use
 
 def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
     visits = topic("waymark.visits.v1")
-    link = user.create(original_url="https://shop.example.com:8443/spring", tags=["spring", "letter"])
+    link = user.create(original_url="https://shop.example.com:8443/spring?utm_source=site&utm_campaign=may", tags=["spring", "letter"])
     visitor.follow(
         link["slug"],
-        path=f"/{link['slug']}?utm_source=letter&utm_medium=mail&utm_campaign=may",
+        path=f"/{link['slug']}?utm_source=letter&utm_medium=mail&qr=1",
         address="8.8.8.8",
         agent=FIREFOX,
         Referer="https://news.example/today",
@@ -95,6 +95,7 @@ def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
     assert (visit.browser, visit.os, visit.device) == ("Firefox", "Linux", "desktop")
     assert (visit.referrer_host, visit.language, visit.country) == ("news.example", "de", "US")
     assert (visit.utm_source, visit.utm_medium, visit.utm_campaign) == ("letter", "mail", "may")
+    assert (visit.rule, visit.variant, visit.alias, visit.is_scan) == ("", "", "", True)
     assert (visit.status, visit.destination_host) == (302, "shop.example.com")
     assert visit.latency_us > 0
     assert visit.workspace_id == user.call("GET", "/api/auth/me").json["user"]["id"]

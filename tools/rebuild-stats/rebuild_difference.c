@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "lib/base/array.h"
+#include "lib/clicks/visit_dimension.h"
 
 /* table_id: enum rollup_table. id: of the link or the account. hour: when the row begins. */
 #define ENTRY                                                                                                       \
@@ -52,15 +53,13 @@ static const char days_of_log_sql[] =
 	"(coalesce(s.humans, 0), coalesce(s.bots, 0), coalesce(s.uniques, 0))"
 
 /* The entries of the log by hour. */
-#define LOG_HOURS(id, chosen)                                                                                      \
-	"INSERT INTO rebuild_hour SELECT 0, " id                                                                   \
-	", date_trunc('hour', occurred_at, 'UTC'), dimension, value, " SUMS                                        \
-	" FROM rebuild_day, visit_log CROSS JOIN LATERAL (VALUES "                                                 \
-	"('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 % 96)::text), ('country', country), "  \
-	"('city', city), ('region', region), ('referrer_host', referrer_host), ('browser', browser), ('os', os), " \
-	"('device', device), ('language', language), ('utm_source', utm_source), ('utm_medium', utm_medium), "     \
-	"('utm_campaign', utm_campaign)) AS fact (dimension, value) WHERE " chosen(                                \
-		id) " AND " HAS_DAY("day") " AND value <> '' GROUP BY 2, 3, 4, 5"
+#define FACT(NAME, name) ", ('" #name "', " #name ")"
+#define LOG_HOURS(id, chosen)                                                                                        \
+	"INSERT INTO rebuild_hour SELECT 0, " id                                                                     \
+	", date_trunc('hour', occurred_at, 'UTC'), dimension, value, " SUMS                                          \
+	" FROM rebuild_day, visit_log CROSS JOIN LATERAL (VALUES "                                                   \
+	"('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 % 96)::text)" VISIT_DIMENSION_ROLLED_UP( \
+		FACT) ") AS fact (dimension, value) WHERE " chosen(id) " AND " HAS_DAY("day") " AND value <> '' GROUP BY 2, 3, 4, 5"
 
 /*
  * Compares the entries of the log with the stored ones: rows of id, key, dimension, value and

@@ -44,13 +44,12 @@ static const char *const rollup_steps[] = {
 };
 
 /* The columns of ROLLUP_TABLE_COLUMNS. */
-#define LIST(name)                                                                                 \
+#define LIST(NAME, name)                                                                           \
 	", string_agg(concat_ws(E'\\x1f', humans, bots, uniques, value), E'\\x1e') "               \
-	"FILTER (WHERE dimension = '" name "')"
-static const char changes_sql[] = "SELECT id, hour" LIST("quarters") LIST("country") LIST("city")
-	LIST("region") LIST("referrer_host") LIST("browser") LIST("os") LIST("device") LIST(
-		"language") LIST("utm_source") LIST("utm_medium")
-		LIST("utm_campaign") " FROM rebuild_rollup_step WHERE table_id = $1 GROUP BY 1, 2";
+	"FILTER (WHERE dimension = '" #name "')"
+static const char changes_sql[] =
+	"SELECT id, hour" LIST(QUARTERS, quarters) VISIT_DIMENSION_ROLLED_UP(
+		LIST) " FROM rebuild_rollup_step WHERE table_id = $1 GROUP BY 1, 2";
 
 /*
  * b: what was counted since the comparison, which is the row's latency minus its old latency

@@ -170,6 +170,22 @@ static void add_campaign(const struct redirect_event *click, struct visit_event 
 	copy_parameter(click->query, "utm_campaign", out->utm_campaign, sizeof(out->utm_campaign));
 }
 
+/* A name has no control character, because one would separate entries of a roll-up. */
+static void copy_name(const char *name, char *out, size_t size)
+{
+	out[0] = '\0';
+	if (name[0] != '\0')
+		utf8_copy_clean(name, strlen(name), out, size);
+}
+
+static void add_decision(const struct redirect_event *click, struct visit_event *out)
+{
+	copy_name(click->rule, out->rule, sizeof(out->rule));
+	copy_name(click->variant, out->variant, sizeof(out->variant));
+	copy_text(out->alias, sizeof(out->alias), click->alias);
+	copy_text(out->scan, sizeof(out->scan), click->is_scan ? VISIT_EVENT_SCAN : "");
+}
+
 void enrich_click(struct enrich *enrich, const struct redirect_event *click, struct visit *out)
 {
 	out->disposition = VISIT_NEW;
@@ -179,4 +195,5 @@ void enrich_click(struct enrich *enrich, const struct redirect_event *click, str
 	add_referrer(enrich, click, &out->event);
 	add_language(enrich, click, &out->event);
 	add_campaign(click, &out->event);
+	add_decision(click, &out->event);
 }

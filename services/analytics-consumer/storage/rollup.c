@@ -1,5 +1,6 @@
 #include "services/analytics-consumer/storage/rollup.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@
 static const char insert_sql[] =
 	"COPY rollup_delta (link_id, workspace_id, hour, " ROLLUP_TABLE_COLUMNS
 	", entries, humans, bots, uniques) FROM STDIN (FORMAT binary)";
-#define COLUMNS (3 + ROLLUP_DIMENSIONS + 4)
+#define COLUMNS (3 + ROLLUP_TABLE_LISTS + 4)
 /* Of everything but the lists. */
 #define ROW_BYTES_MAX 160
 
@@ -57,7 +58,7 @@ struct rollup {
 struct rollup *rollup_new(size_t visits_max)
 {
 	struct rollup *rollup = mem_zero(sizeof(*rollup));
-	size_t rows_max = visits_max * ROLLUP_DIMENSIONS;
+	size_t rows_max = visits_max * ROLLUP_TABLE_LISTS;
 	rollup->seed = hash_table_seed();
 	for (unsigned i = 0; i < QUARTERS_OF_A_DAY; i++)
 		snprintf(rollup->quarters[i], sizeof(rollup->quarters[i]), "%u",
@@ -65,7 +66,7 @@ struct rollup *rollup_new(size_t visits_max)
 	rollup->rows = mem_array(rows_max, sizeof(*rollup->rows));
 	rollup->entries = mem_array(rows_max, sizeof(*rollup->entries));
 	sql_copy_init(&rollup->copy,
-	              visits_max * (ROLLUP_DIMENSIONS * ENTRY_BYTES_MAX + ROW_BYTES_MAX));
+	              visits_max * (ROLLUP_TABLE_LISTS * ENTRY_BYTES_MAX + ROW_BYTES_MAX));
 	strbuf_init(&rollup->list, visits_max * ENTRY_BYTES_MAX);
 	return rollup;
 }
@@ -83,37 +84,9 @@ void rollup_free(struct rollup *rollup)
 
 /* --- sum --- */
 
-static const char *value_of(const struct visit_event *event, enum rollup_dimension dimension)
-{
-	switch (dimension) {
-	case ROLLUP_COUNTRY:
-		return event->country;
-	case ROLLUP_CITY:
-		return event->city;
-	case ROLLUP_REGION:
-		return event->region;
-	case ROLLUP_REFERRER:
-		return event->referrer_host;
-	case ROLLUP_BROWSER:
-		return event->browser;
-	case ROLLUP_OS:
-		return event->os;
-	case ROLLUP_DEVICE:
-		return event->device;
-	case ROLLUP_LANGUAGE:
-		return event->language;
-	case ROLLUP_UTM_SOURCE:
-		return event->utm_source;
-	case ROLLUP_UTM_MEDIUM:
-		return event->utm_medium;
-	case ROLLUP_UTM_CAMPAIGN:
-		return event->utm_campaign;
-	case ROLLUP_QUARTERS:
-	case ROLLUP_DIMENSIONS:
-		break;
-	}
-	return "";
-}
+/* Where a visit has the value of each dimension. */
+#define MEMBER(NAME, name) [VISIT_DIMENSION_##NAME] = offsetof(struct visit_event, name),
+static const size_t members[VISIT_DIMENSION_LISTS] = { VISIT_DIMENSION_ROLLED_UP(MEMBER) };
 
 static bool has_key_of(const struct rollup_row *row, const struct rollup_row *key)
 {
@@ -155,14 +128,15 @@ static void add_visit(struct rollup *rollup, const struct visit_event *event)
 		.workspace_id = event->workspace_id,
 		.hour_us = at_us - at_us % CLOCK_US_PER_HOUR,
 		.value = rollup->quarters[at_us % CLOCK_US_PER_DAY / US_PER_QUARTER],
-		.dimension = ROLLUP_QUARTERS,
+		.dimension = VISIT_DIMENSION_QUARTERS,
 		.humans = !event->is_bot,
 		.bots = event->is_bot,
 		.uniques = event->is_unique
 	};
 	add(rollup, &row);
-	for (row.dimension = ROLLUP_COUNTRY; row.dimension < ROLLUP_DIMENSIONS; row.dimension++) {
-		row.value = value_of(event, row.dimension);
+	for (row.dimension = VISIT_DIMENSION_FIRST; row.dimension < VISIT_DIMENSION_LISTS;
+	     row.dimension++) {
+		row.value = (const char *)event + members[row.dimension];
 		if (row.value[0] != '\0')
 			add(rollup, &row);
 	}
@@ -263,7 +237,7 @@ static void add_entry(struct strbuf *list, const struct rollup_row *row)
 }
 
 /* Adds the list of the dimension. Returns the number of its entries, which begin with rows. */
-static size_t add_list(struct rollup *rollup, enum rollup_dimension dimension,
+static size_t add_list(struct rollup *rollup, enum visit_dimension dimension,
                        const struct rollup_row *rows, size_t count)
 {
 	size_t entries = 0;
@@ -282,7 +256,7 @@ static void add_row(struct rollup *rollup, const struct rollup_row *rows, size_t
 {
 	struct rollup_row total = { 0 };
 	size_t added = 0;
-	for (size_t i = 0; i < count && rows[i].dimension == ROLLUP_QUARTERS; i++) {
+	for (size_t i = 0; i < count && rows[i].dimension == VISIT_DIMENSION_QUARTERS; i++) {
 		total.humans += rows[i].humans;
 		total.bots += rows[i].bots;
 		total.uniques += rows[i].uniques;
@@ -291,7 +265,7 @@ static void add_row(struct rollup *rollup, const struct rollup_row *rows, size_t
 	sql_copy_add_int8(&rollup->copy, rows->link_id);
 	sql_copy_add_int8(&rollup->copy, rows->workspace_id);
 	sql_copy_add_time(&rollup->copy, rows->hour_us);
-	for (enum rollup_dimension d = 0; d < ROLLUP_DIMENSIONS; d++)
+	for (enum visit_dimension d = 0; d < ROLLUP_TABLE_LISTS; d++)
 		added += add_list(rollup, d, rows + added, count - added);
 	sql_copy_add_int4(&rollup->copy, (int32_t)count);
 	sql_copy_add_int4(&rollup->copy, total.humans);

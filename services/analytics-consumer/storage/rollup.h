@@ -11,26 +11,10 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/clicks/visit_dimension.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/postgres/sql_column.h"
 #include "services/analytics-consumer/facts/visit.h"
-
-/* In the order of ROLLUP_TABLE_COLUMNS. */
-enum rollup_dimension {
-	ROLLUP_QUARTERS, /* totals; the value is the quarter of an hour of the UTC day, "0" to "95" */
-	ROLLUP_COUNTRY,
-	ROLLUP_CITY,
-	ROLLUP_REGION,
-	ROLLUP_REFERRER,
-	ROLLUP_BROWSER,
-	ROLLUP_OS,
-	ROLLUP_DEVICE,
-	ROLLUP_LANGUAGE,
-	ROLLUP_UTM_SOURCE,
-	ROLLUP_UTM_MEDIUM,
-	ROLLUP_UTM_CAMPAIGN,
-	ROLLUP_DIMENSIONS,
-};
 
 struct rollup_row {
 	int64_t link_id;
@@ -38,9 +22,12 @@ struct rollup_row {
 	int64_t workspace_id;
 	/* Its start. */
 	int64_t hour_us;
-	/* Borrowed; never "", because unknown values have no row. */
+	/*
+	 * Borrowed; never "", because unknown values have no row. Of VISIT_DIMENSION_QUARTERS it is
+	 * the quarter of an hour of the UTC day, "0" to "95".
+	 */
 	const char *value;
-	enum rollup_dimension dimension;
+	enum visit_dimension dimension;
 	int32_t humans;
 	int32_t bots;
 	/* Unique visits (unique_visitors.h). */

@@ -5,15 +5,25 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/clicks/visit_dimension.h"
 #include "lib/postgres/sql_column.h"
 #include "lib/postgres/sql_copy.h"
 
-#define COLUMNS 28
+/* Texts of a visit_event that are columns of the same name. */
+#define TEXTS(X)                                                                                   \
+	VISIT_DIMENSION_ROLLED_UP(X)                                                               \
+	VISIT_DIMENSION_OF_LOG(X)                                                                  \
+	X(SLUG, slug)                                                                              \
+	X(BROWSER_VERSION, browser_version)                                                        \
+	X(OS_VERSION, os_version)
+#define COLUMN(NAME, name) ", " #name
+#define ONE(NAME, name) +1
+
 /* Columns in the order of add_row. */
 static const char insert_sql[] =
-	"COPY visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, bot_reason, visitor_hash, "
-	"is_unique, client_network, country, city, referrer_host, browser, os, device, language, utm_source, utm_medium, "
-	"utm_campaign, served_from, region, browser_version, os_version, referrer_source, workspace_id) FROM STDIN (FORMAT binary)";
+	"COPY visit_log (day, event_id, occurred_at, link_id, status, latency_us, is_bot, visitor_hash, is_unique, "
+	"client_network, served_from, workspace_id" TEXTS(COLUMN) ") FROM STDIN (FORMAT binary)";
+#define COLUMNS (12 TEXTS(ONE))
 
 /* One index probe per visit. LIMIT prevents a plan with a join, which could read the whole day. */
 static const char find_duplicates_sql[] =
@@ -26,11 +36,11 @@ static const char find_visitors_sql[] =
 	"CROSS JOIN LATERAL (SELECT FROM visit_log AS v WHERE v.day = $1::date AND v.link_id = wanted.link_id "
 	"AND v.visitor_hash = wanted.visitor_hash AND v.is_unique AND v.visitor_hash <> '' LIMIT 1) AS found";
 
-static const char reload_sql[] =
-	"SELECT event_id, link_id, slug, country, city, browser, os, device, language, referrer_host, utm_source, "
-	"utm_medium, utm_campaign, is_bot, bot_reason, is_unique, region, browser_version, os_version, referrer_source "
-	"FROM unnest($1::date[], $2::uuid[]) AS wanted (day, event_id) JOIN visit_log USING (day, event_id) "
-	"ORDER BY day, event_id";
+/* Columns in the order of read_event. */
+static const char reload_sql[] = "SELECT event_id, link_id, is_bot, is_unique" TEXTS(
+	COLUMN) " FROM unnest($1::date[], $2::uuid[]) AS wanted (day, event_id) JOIN visit_log USING (day, event_id) "
+		"ORDER BY day, event_id";
+enum { EVENT_ID, LINK_ID, IS_BOT, IS_UNIQUE, FIRST_TEXT };
 
 /* The longest texts of a visit, plus the framing of COPY. */
 #define ROW_BYTES_MAX (sizeof(struct visit) + 4 * COLUMNS + 2)
@@ -175,31 +185,17 @@ static void add_row(struct sql_copy *rows, const struct visit *visit)
 	sql_copy_add_bytes(rows, event->event_id, sizeof(event->event_id));
 	sql_copy_add_time(rows, event->occurred_at_us);
 	sql_copy_add_int8(rows, event->link_id);
-	sql_copy_add_text(rows, event->slug);
-	sql_copy_add_int2(rows, (int16_t)visit->event.status);
-	sql_copy_add_int4(rows, (int32_t)visit->event.latency_us);
+	sql_copy_add_int2(rows, (int16_t)event->status);
+	sql_copy_add_int4(rows, (int32_t)event->latency_us);
 	sql_copy_add_bool(rows, event->is_bot);
-	sql_copy_add_text(rows, event->bot_reason);
 	sql_copy_add_bytes(rows, visit->visitor_hash,
 	                   visit->has_visitor_hash ? sizeof(visit->visitor_hash) : 0);
 	sql_copy_add_bool(rows, event->is_unique);
 	sql_copy_add_text(rows, visit->client_network);
-	sql_copy_add_text(rows, event->country);
-	sql_copy_add_text(rows, event->city);
-	sql_copy_add_text(rows, event->referrer_host);
-	sql_copy_add_text(rows, event->browser);
-	sql_copy_add_text(rows, event->os);
-	sql_copy_add_text(rows, event->device);
-	sql_copy_add_text(rows, event->language);
-	sql_copy_add_text(rows, event->utm_source);
-	sql_copy_add_text(rows, event->utm_medium);
-	sql_copy_add_text(rows, event->utm_campaign);
 	sql_copy_add_text(rows, visit->served_from);
-	sql_copy_add_text(rows, event->region);
-	sql_copy_add_text(rows, event->browser_version);
-	sql_copy_add_text(rows, event->os_version);
-	sql_copy_add_text(rows, event->referrer_source);
 	sql_copy_add_int8(rows, event->workspace_id);
+#define ADD_TEXT(NAME, name) sql_copy_add_text(rows, event->name);
+	TEXTS(ADD_TEXT)
 }
 
 enum err visit_log_store_send(struct visit_log_store *store, struct pg_conn *conn,
@@ -258,35 +254,18 @@ static bool row_is(const struct pg_result *rows, size_t row, const struct visit 
 	if (row >= pg_result_count(rows))
 		return false;
 	entropy_uuid_format(visit->event.event_id, id);
-	return strcmp(pg_result_text(rows, row, 0), id) == 0;
-}
-
-static void copy_text(const struct pg_result *rows, size_t row, int column, char *out, size_t size)
-{
-	snprintf(out, size, "%s", pg_result_text(rows, row, column));
+	return strcmp(pg_result_text(rows, row, EVENT_ID), id) == 0;
 }
 
 static void read_event(const struct pg_result *rows, size_t row, struct visit_event *out)
 {
-	out->link_id = pg_result_int(rows, row, 1);
-	copy_text(rows, row, 2, out->slug, sizeof(out->slug));
-	copy_text(rows, row, 3, out->country, sizeof(out->country));
-	copy_text(rows, row, 4, out->city, sizeof(out->city));
-	copy_text(rows, row, 5, out->browser, sizeof(out->browser));
-	copy_text(rows, row, 6, out->os, sizeof(out->os));
-	copy_text(rows, row, 7, out->device, sizeof(out->device));
-	copy_text(rows, row, 8, out->language, sizeof(out->language));
-	copy_text(rows, row, 9, out->referrer_host, sizeof(out->referrer_host));
-	copy_text(rows, row, 10, out->utm_source, sizeof(out->utm_source));
-	copy_text(rows, row, 11, out->utm_medium, sizeof(out->utm_medium));
-	copy_text(rows, row, 12, out->utm_campaign, sizeof(out->utm_campaign));
-	out->is_bot = pg_result_bool(rows, row, 13);
-	copy_text(rows, row, 14, out->bot_reason, sizeof(out->bot_reason));
-	out->is_unique = pg_result_bool(rows, row, 15);
-	copy_text(rows, row, 16, out->region, sizeof(out->region));
-	copy_text(rows, row, 17, out->browser_version, sizeof(out->browser_version));
-	copy_text(rows, row, 18, out->os_version, sizeof(out->os_version));
-	copy_text(rows, row, 19, out->referrer_source, sizeof(out->referrer_source));
+	int column = FIRST_TEXT;
+	out->link_id = pg_result_int(rows, row, LINK_ID);
+	out->is_bot = pg_result_bool(rows, row, IS_BOT);
+	out->is_unique = pg_result_bool(rows, row, IS_UNIQUE);
+#define READ_TEXT(NAME, name)                                                                      \
+	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, row, column++));
+	TEXTS(READ_TEXT)
 }
 
 enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *conn,

@@ -116,6 +116,9 @@ static struct json *visit_json(const struct visit_event *event)
 		{ "utm_medium", event->utm_medium },
 		{ "utm_campaign", event->utm_campaign },
 		{ "bot_reason", event->bot_reason },
+		{ "rule", event->rule },
+		{ "variant", event->variant },
+		{ "alias", event->alias },
 	};
 	char event_id[ENTROPY_UUID_TEXT_SIZE];
 	entropy_uuid_format(event->event_id, event_id);
@@ -127,6 +130,7 @@ static struct json *visit_json(const struct visit_event *event)
 		json_set_text(object, texts[i].name, texts[i].text);
 	json_set_bool(object, "is_bot", event->is_bot);
 	json_set_bool(object, "is_unique", event->is_unique);
+	json_set_bool(object, "is_scan", event->scan[0] != '\0');
 	json_set_int(object, "status", event->status);
 	json_set_real(object, "latency_ms", event->latency_us / 1000.0);
 	return object;

@@ -247,7 +247,7 @@ static void begin_values(const struct visit_sql_statement *statement)
 static void write_rolled(struct visit_sql *sql, const struct visit_sql_statement *statement)
 {
 	const struct question *question = statement->ctx;
-	const char *name = visit_filter_dimension_name(question->dimension);
+	const char *name = visit_dimension_name(question->dimension);
 	struct statistics_pieces pieces = visit_sql_pieces(statement);
 	const struct visit_sql_scope *scope = visit_sql_add_scope(sql, statement->query);
 	char visits[64], lists[128];
@@ -287,7 +287,7 @@ static void write_ranked(struct visit_sql *sql, const struct visit_sql_statement
 	const char *rank = visit_sql_rank(statement->query->filter->traffic);
 	char column[64];
 	snprintf(column, sizeof(column), "%s AS value, ",
-	         visit_filter_dimension_name(question->dimension));
+	         visit_dimension_name(question->dimension));
 	const struct visit_sql_scope *scope = visit_sql_add_scope(sql, statement->query);
 	visit_sql_add(
 		sql,
@@ -324,7 +324,7 @@ static enum err count_values(struct pg_conn *conn, struct statistics_query *quer
                              struct question *question)
 {
 	bool needs_log =
-		query->filter->count > 0 || !visit_filter_is_rolled_up(question->dimension);
+		query->filter->count > 0 || !visit_dimension_is_rolled_up(question->dimension);
 	struct visit_sql_statement statement = { .query = query,
 		                                 .unit = STATISTICS_VALUES,
 		                                 .needs_log = needs_log,

@@ -353,7 +353,7 @@ static void render_values(const struct stats_request *stats, const void *result,
 			json_set(item, "compared", sums_json(&values->earlier[i]));
 		json_append(items, item);
 	}
-	json_set_text(json, "dimension", visit_filter_dimension_name(values->dimension));
+	json_set_text(json, "dimension", visit_dimension_name(values->dimension));
 	set_range(json, &stats->question);
 	json_set(json, "items", items);
 	json_set(json, "totals", sums_json(&values->total));
@@ -365,9 +365,10 @@ static enum http_progress answer_unknown_dimension(struct request *r)
 {
 	char detail[RESPONSE_DETAIL_SIZE];
 	size_t len = (size_t)snprintf(detail, sizeof(detail), "Unknown dimension. There are");
-	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++)
+	for (enum visit_dimension d = VISIT_DIMENSION_FIRST; d < VISIT_DIMENSION_END; d++)
 		len += (size_t)snprintf(detail + len, sizeof(detail) - len, "%s %s",
-		                        d > 0 ? "," : "", visit_filter_dimension_name(d));
+		                        d > VISIT_DIMENSION_FIRST ? "," : "",
+		                        visit_dimension_name(d));
 	snprintf(detail + len, sizeof(detail) - len, ".");
 	return response_problem(r, 404, NULL, detail);
 }
@@ -385,8 +386,8 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct values *values = mem_zero(sizeof(*values));
 	const char *name = r->match.params[subject_of(r) == ONE_LINK ? 1 : 0];
-	bool is_there = visit_filter_parse_dimension(name, &values->dimension) == OK;
-	endpoint.needs_log = is_there && !visit_filter_is_rolled_up(values->dimension);
+	bool is_there = visit_dimension_parse(name, &values->dimension) == OK;
+	endpoint.needs_log = is_there && !visit_dimension_is_rolled_up(values->dimension);
 	enum http_progress progress =
 		is_there ? run(r, &endpoint, values) : answer_unknown_dimension(r);
 	free(values);

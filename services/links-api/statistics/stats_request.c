@@ -219,8 +219,7 @@ static bool read_filter(struct reading *reading)
 	enum visit_dimension dimension;
 	bool is_not = strncmp(name, not_prefix, strlen(not_prefix)) == 0;
 	if (!(reading->terms->parts & STATS_REQUEST_FILTERS) ||
-	    visit_filter_parse_dimension(is_not ? name + strlen(not_prefix) : name, &dimension) !=
-	            OK)
+	    visit_dimension_parse(is_not ? name + strlen(not_prefix) : name, &dimension) != OK)
 		return false;
 	if (query_params_accept(&reading->pair, &is_given_before, reading->wrong))
 		read_term(reading, dimension, is_not);

@@ -22,7 +22,7 @@
 #define TIME_MAX_US INT64_C(253402300799999999)
 
 enum kind { TEXT, INT, REAL, BOOL, TIME, CURSOR };
-enum { COLUMN_ID, COLUMN_OCCURRED_AT, COLUMNS = 24 };
+enum { COLUMN_ID, COLUMN_OCCURRED_AT, COLUMNS = 28 };
 
 struct column {
 	const char *name;
@@ -55,6 +55,10 @@ static const struct column columns[COLUMNS] = {
 	{ "latency_ms", "latency_us / 1000.0::float8", REAL },
 	{ "link_id", "link_id", INT },
 	{ "cursor", "''", CURSOR },
+	{ "rule", "rule", TEXT },
+	{ "variant", "variant", TEXT },
+	{ "alias", "alias", TEXT },
+	{ "is_scan", "scan <> ''", BOOL },
 };
 
 static void add_traffic(struct visit_sql *sql, enum visit_filter_traffic traffic)

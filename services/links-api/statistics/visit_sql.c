@@ -75,8 +75,8 @@ static void add_alternatives(struct visit_sql *sql, const struct visit_filter *f
 			continue;
 		int value = visit_sql_text(sql, term->value);
 		if (is_first)
-			visit_sql_add(sql, " AND %s IN ($%d",
-			              visit_filter_dimension_name(dimension), value);
+			visit_sql_add(sql, " AND %s IN ($%d", visit_dimension_name(dimension),
+			              value);
 		else
 			visit_sql_add(sql, ", $%d", value);
 		is_first = false;
@@ -87,13 +87,12 @@ static void add_alternatives(struct visit_sql *sql, const struct visit_filter *f
 
 void visit_sql_add_terms(struct visit_sql *sql, const struct visit_filter *filter)
 {
-	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++)
+	for (enum visit_dimension d = VISIT_DIMENSION_FIRST; d < VISIT_DIMENSION_END; d++)
 		add_alternatives(sql, filter, d);
 	for (size_t i = 0; i < filter->count; i++) {
 		const struct visit_filter_term *term = &filter->terms[i];
 		if (term->is_not)
-			visit_sql_add(sql, " AND %s <> $%d",
-			              visit_filter_dimension_name(term->dimension),
+			visit_sql_add(sql, " AND %s <> $%d", visit_dimension_name(term->dimension),
 			              visit_sql_text(sql, term->value));
 	}
 }

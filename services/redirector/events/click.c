@@ -15,6 +15,7 @@
 #include "lib/clicks/salt_store.h"
 #include "lib/clicks/visit_event.h"
 #include "lib/http/http_query.h"
+#include "lib/links/link.h"
 #include "lib/links/slug.h"
 
 static bool is_loopback(const struct client_ip *ip)
@@ -56,7 +57,7 @@ static void copy(const char *text, char *out, size_t size)
 /* The parameters that become facts about a visit. Any other may hold a secret. */
 static const char *const campaign_names[] = { "utm_source", "utm_medium", "utm_campaign" };
 
-/* No target is longer. */
+/* No target is longer, and a longer value of a destination is ignored. */
 #define RAW_VALUE_SIZE 4096
 #define CAMPAIGN_VALUE_SIZE sizeof(((struct visit_event *)NULL)->utm_campaign)
 #define CAMPAIGN_BYTES_MAX                                                                         \
@@ -84,29 +85,67 @@ static size_t encode_value(const char *value, char *out)
 	return len;
 }
 
-/* Decodes and encodes again, so that a value is cut at a character and not inside an escape. */
-static void copy_campaign(const char *query, char out[static REDIRECT_EVENT_QUERY_MAX + 1])
+/*
+ * Adds each parameter that the event lacks. Decodes and encodes again, so that a value is cut at a
+ * character and not inside an escape.
+ */
+static void add_campaign(const char *query, struct redirect_event *event)
 {
-	size_t len = 0;
-	out[0] = '\0';
-	for (size_t i = 0; query && *query && i < ARRAY_SIZE(campaign_names); i++) {
+	size_t len = strlen(event->query);
+	for (size_t i = 0; i < ARRAY_SIZE(campaign_names); i++) {
 		char raw[RAW_VALUE_SIZE];
 		char value[CAMPAIGN_VALUE_SIZE];
-		if (http_query_value(query, campaign_names[i], raw, sizeof(raw)) != OK)
+		const char *name = campaign_names[i];
+		if (http_query_value(event->query, name, raw, sizeof(raw)) == OK ||
+		    http_query_value(query, name, raw, sizeof(raw)) != OK)
 			continue;
 		copy(raw, value, sizeof(value));
-		len += (size_t)snprintf(out + len, REDIRECT_EVENT_QUERY_MAX + 1 - len,
-		                        "%s%s=", len > 0 ? "&" : "", campaign_names[i]);
-		len += encode_value(value, out + len);
+		len += (size_t)snprintf(event->query + len, sizeof(event->query) - len,
+		                        "%s%s=", len > 0 ? "&" : "", name);
+		len += encode_value(value, event->query + len);
 	}
 }
 
+static bool has_pair(const char *query, const char *pair)
+{
+	for (;; query++) {
+		size_t len = strcspn(query, "&");
+		if (len == strlen(pair) && memcmp(query, pair, len) == 0)
+			return true;
+		query += len;
+		if (*query == '\0')
+			return false;
+	}
+}
+
+static void read_query(const char *query, struct redirect_event *event)
+{
+	if (*query == '\0')
+		return;
+	add_campaign(query, event);
+	event->is_scan |= has_pair(query, CLICK_SCAN_PAIR);
+}
+
 /* Of a visitor, or a program, that wrote "&" in place of "?". */
-static void copy_campaign_of_path(const char *path, char out[static REDIRECT_EVENT_QUERY_MAX + 1])
+static void read_query_of_path(const char *path, struct redirect_event *event)
 {
 	struct slug_path typed;
-	if (slug_of_path(path, &typed))
-		copy_campaign(typed.query, out);
+	if (slug_of_path(path, &typed) && typed.query)
+		read_query(typed.query, event);
+}
+
+void click_add_campaign(const char *destination, struct redirect_event *event)
+{
+	char query[LINK_URL_SIZE];
+	const char *begin = destination + strcspn(destination, "?#");
+	if (*begin != '?' || !strstr(begin, "utm_"))
+		return;
+	size_t len = strcspn(++begin, "#");
+	if (len >= sizeof(query))
+		return;
+	memcpy(query, begin, len);
+	query[len] = '\0';
+	add_campaign(query, event);
 }
 
 static enum redirect_method method_of(enum http_method method)
@@ -144,10 +183,12 @@ void click_describe(struct http_exchange *x, const struct client_ip *visitor,
 		referrer_page(header[REFERER], event->referrer, sizeof(event->referrer));
 	COPY(header[ACCEPT_LANGUAGE], event->accept_language);
 	COPY(header[HOST], event->host);
-	copy_campaign(http_exchange_query(x), event->query);
+	event->query[0] = event->rule[0] = event->variant[0] = event->alias[0] = '\0';
+	event->is_scan = false;
+	read_query(http_exchange_query(x), event);
 	const char *path = http_exchange_path(x);
 	if (event->query[0] == '\0' && strpbrk(path, "&%"))
-		copy_campaign_of_path(path, event->query);
+		read_query_of_path(path, event);
 
 	struct digest_hmac_key salt;
 	client_ip_network(visitor, event->client_network);

@@ -41,12 +41,19 @@ bool click_salts_get(struct salt_cache *cache, int64_t time_us, struct digest_hm
  */
 struct client_ip click_counted_visitor(struct http_exchange *x);
 
+/* In the query of a link's QR code. */
+#define CLICK_SCAN_PAIR "qr=1"
+
 /*
  * Sets every field of event that comes from the request and the visitor: occurred_at_us, method,
- * prefetch, client_network, the texts, and visitor_hash if the salt of that day is known.
+ * prefetch, is_scan, client_network, the texts, and visitor_hash if the salt of that day is known.
+ * Nothing has decided yet: rule, variant and alias are "".
  */
 void click_describe(struct http_exchange *x, const struct client_ip *visitor,
                     struct salt_cache *salts, struct redirect_event *event);
+
+/* Adds each parameter of the campaign that the visitor lacks and the destination's query has. */
+void click_add_campaign(const char *destination, struct redirect_event *event);
 
 /* Whether Sec-Purpose, Purpose or X-Moz announces a prefetch. NULL: not sent. */
 bool click_is_prefetch(const char *sec_purpose, const char *purpose, const char *x_moz);

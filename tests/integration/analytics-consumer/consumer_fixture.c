@@ -138,7 +138,11 @@ struct redirect_event consumer_fixture_click(int64_t link_id, uint32_t visitor)
 		                        .user_agent = CONSUMER_FIXTURE_HUMAN,
 		                        .referrer = "https://news.example.com/",
 		                        .accept_language = "de",
-		                        .query = "utm_source=letter" };
+		                        .query = "utm_source=letter",
+		                        .rule = "Germans",
+		                        .variant = "B",
+		                        .alias = "old",
+		                        .is_scan = visitor % 3 == 1 };
 	entropy_uuid7(click.occurred_at_us, click.event_id);
 	memcpy(click.visitor_hash, &visitor, sizeof(visitor));
 	snprintf(click.slug, sizeof(click.slug), "link-%lld", (long long)(link_id % 1000000));

@@ -2,16 +2,17 @@
 
 #include <stdint.h>
 
+#include "lib/clicks/visit_dimension.h"
 #include "tests/support/test.h"
 
 #define SUMS                                                                                       \
 	"count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots, "   \
 	"count(*) FILTER (WHERE is_unique) AS uniques FROM visit_log "
-#define ENTRIES_OF_A_VISIT                                                                                           \
-	", LATERAL (VALUES ('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 % 96)::text), "        \
-	"('country', country), ('city', city), ('region', region), ('referrer_host', referrer_host), "               \
-	"('browser', browser), ('os', os), ('device', device), ('language', language), ('utm_source', utm_source), " \
-	"('utm_medium', utm_medium), ('utm_campaign', utm_campaign)) AS fact (dimension, value) WHERE value <> '' "
+#define FACT(NAME, name) ", ('" #name "', " #name ")"
+#define ENTRIES_OF_A_VISIT                                                                              \
+	", LATERAL (VALUES ('quarters', "                                                               \
+	"(floor(extract(epoch FROM occurred_at))::bigint / 900 % 96)::text)" VISIT_DIMENSION_ROLLED_UP( \
+		FACT) ") AS fact (dimension, value) WHERE value <> '' "
 #define STORED_SUMS                                                                                \
 	"sum(humans)::bigint AS humans, sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques "
 #define COUNT_DIFFERENCES(log, stored, keys)                                                       \

@@ -169,6 +169,9 @@ TEST_CASE(publishes_each_counted_visit)
 	assert_string_equal(visit.referrer_host, "news.example.com");
 	assert_string_equal(visit.utm_source, "letter");
 	assert_string_equal(visit.language, "de");
+	assert_string_equal(visit.rule, "Germans");
+	assert_string_equal(visit.variant, "B");
+	assert_string_equal(visit.alias, "old");
 	consumer_fixture_stop(fixture, ingest);
 }
 

@@ -8,7 +8,7 @@ import zoneinfo
 
 import psycopg2
 import pytest
-from visit_fixture import DIMENSIONS, VALUES, add_visits, filters_sql, finish, roll_up
+from visit_fixture import VALUES, add_visits, filters_sql, finish, roll_up
 
 UTC = datetime.timezone.utc
 BEGIN, END = datetime.datetime(2026, 3, 1, tzinfo=UTC), datetime.datetime(2026, 4, 12, tzinfo=UTC)
@@ -152,13 +152,13 @@ def check_summary(ask, count, start, to, span):
 
 def check_values(ask, count, start, to, span, dimension):
     answer = ask(dimension, limit=5)
-    rows = [(value, tuple(sums)) for value, *sums in count(f"{DIMENSIONS[dimension]} AS value, ", start, to)]
+    rows = [(value, tuple(sums)) for value, *sums in count(f"{dimension} AS value, ", start, to)]
     wanted = sorted((row for row in rows if row[1][0] > 0), key=lambda row: (-row[1][0], row[0].encode()))[:5]
     assert [(item["value"], sums_of(item)) for item in answer["items"]] == wanted
     assert sums_of(answer["totals"]) == tuple(sum(sums[i] for _, sums in rows) for i in range(3))
     if span:
         check_span(answer["compared"], span)
-        before = {value: tuple(sums) for value, *sums in count(f"{DIMENSIONS[dimension]} AS value, ", *span)}
+        before = {value: tuple(sums) for value, *sums in count(f"{dimension} AS value, ", *span)}
         assert [sums_of(item["compared"]) for item in answer["items"]] == [before.get(value, (0, 0, 0)) for value, _ in wanted]
         assert sums_of(answer["compared"]["totals"]) == tuple(sum(sums[i] for sums in before.values()) for i in range(3))
 
@@ -209,10 +209,10 @@ def test_random_answers_equal_plain_sql_over_the_visit_log(owner, database):
         start, to = random_span(dice)
         compare, zone, interval = dice.choice([None, "previous", "month", "year"]), dice.choice(ZONES), dice.choice(["hour", "day", "week"])
         kind = dice.choice(["summary", "values", "series", "top"])
-        names = dice.sample(sorted(DIMENSIONS), dice.choice([0, 0, 1]))
+        names = dice.sample(sorted(VALUES), dice.choice([0, 0, 1]))
         if kind == "top":
             condition = condition or "true"  # of the account's links
-        filters = [(name, dice.choice(["=", "!="]), dice.choice(VALUES[DIMENSIONS[name]])) for name in names]
+        filters = [(name, dice.choice(["=", "!="]), dice.choice(VALUES[name])) for name in names]
         span = compare and earlier(start, to, zoneinfo.ZoneInfo(zone), interval if kind == "series" else None, compare)
 
         def ask(below, scope=scope, filters=filters, **more):
@@ -227,7 +227,7 @@ def test_random_answers_equal_plain_sql_over_the_visit_log(owner, database):
         if kind == "summary":
             seen_links.add(check_summary(ask, count, start, to, span))
         elif kind == "values":
-            check_values(ask, count, start, to, span, dice.choice(sorted(DIMENSIONS)))
+            check_values(ask, count, start, to, span, dice.choice(sorted(VALUES)))
         elif kind == "series":
             check_series(ask, count, start, to, span, interval)
         else:

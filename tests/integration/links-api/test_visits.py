@@ -24,7 +24,7 @@ FIRST = LAST - datetime.timedelta(days=40)
 MEMBERS = [
     "event_id", "occurred_at", "country", "region", "city", "referrer_host", "referrer_source", "browser", "browser_version", "os", "os_version",
     "device", "language", "utm_source", "utm_medium", "utm_campaign", "is_bot", "bot_reason", "is_unique", "slug", "status", "latency_ms",
-    "link_id", "cursor",
+    "link_id", "cursor", "rule", "variant", "alias", "is_scan",
 ]  # fmt: skip
 BIG = 25000
 CSV, NDJSON = "text/csv", "application/x-ndjson"
@@ -96,6 +96,7 @@ def test_a_visit_is_shown_without_its_visitor(ann, database, link):
     assert {name: visit[name] for name in MEMBERS if name in row and name != "occurred_at"} == {
         name: row[name] for name in MEMBERS if name in row and name != "occurred_at"
     }
+    assert visit["is_scan"] is (row["scan"] == "scan")
 
 
 def test_bots_ranges_and_filters_select_visits(ann, database, link):

@@ -5,16 +5,9 @@ import itertools
 import os
 import subprocess
 
-DIMENSIONS = {
-    "country": "country", "city": "city", "region": "region", "referrer_host": "referrer_host", "browser": "browser", "os": "os",
-    "device": "device", "language": "language", "utm_source": "utm_source", "utm_medium": "utm_medium",
-    "utm_campaign": "utm_campaign", "referrer_source": "referrer_source", "bot_reason": "bot_reason",
-}  # fmt: skip
-
-
 NOT_ROLLED_UP = ["referrer_source", "bot_reason"]
 
-# A few values per dimension, some far more frequent; "" = unknown.
+# The dimensions and a few values of each, some far more frequent; "" = unknown.
 VALUES = {
     "country": ["DE", "DE", "DE", "US", "US", "IN", "AU", ""],
     "city": ["Berlin", "Zürich", "Mumbai", "Adelaide", ""],
@@ -29,6 +22,10 @@ VALUES = {
     "utm_campaign": ["spring, \"2026\"", "=cmd()", "", "", ""],
     "referrer_source": ["Google", "Google", "Twitter", ""],
     "bot_reason": ["", "crawler", "head"],
+    "rule": ["", "", "Germans", "phones, \"new\""],
+    "variant": ["", "A", "A", "B"],
+    "alias": ["", "", "old", "older"],
+    "scan": ["", "", "scan"],
 }  # fmt: skip
 
 
@@ -82,7 +79,7 @@ def roll_up(database, dimensions=True):
     """Stores what the consumer would store in three batches. Nothing is folded yet; finish() does that."""
     database.run("TRUNCATE rollup_delta, rollup_hour, rollup_day, rollup_workspace_hour, rollup_workspace_day")
     database.run("UPDATE rollup_progress SET hours_since = '-infinity'")
-    rolled_up = [name for name in DIMENSIONS if dimensions and name not in NOT_ROLLED_UP]
+    rolled_up = [name for name in VALUES if dimensions and name not in NOT_ROLLED_UP]
     facts = ", ".join(["('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 %% 96)::text)"] + [f"('{name}', {name})" for name in rolled_up])
     columns = ["quarters", *rolled_up]
     lists = ", ".join(
@@ -130,7 +127,7 @@ def filters_sql(filters):
     """SQL for [("country", "=", "DE"), …] with the API's semantics: several values of one dimension are alternatives."""
     terms, values = [], []
     for dimension, group in itertools.groupby(sorted(filters), key=lambda term: term[:2]):
-        operator, column = dimension[1], DIMENSIONS[dimension[0]]
+        column, operator = dimension
         chosen = [value for _, _, value in group]
         terms.append(f"{column} {'= ANY' if operator == '=' else '<> ALL'} (%s)")
         values.append(chosen)

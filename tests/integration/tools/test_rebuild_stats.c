@@ -25,14 +25,14 @@ static const char visits_sql[] =
 	"now() + interval '8 hours', now() - interval '9 days', nullif(n % 3, 0) FROM generate_series(1, 20) n;"
 	"SELECT visit_log_make_partition((now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(0, 2) n;"
 	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, workspace_id, slug, status, latency_us, is_bot, is_unique, country, city, "
-	"region, referrer_host, browser, os, device, language, utm_source, utm_medium, utm_campaign) "
+	"region, referrer_host, browser, os, device, language, utm_source, utm_medium, utm_campaign, rule, variant, alias, scan) "
 	"SELECT (at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, (SELECT min(id) FROM links) + n % 20, (n + n / 20) % 3, 'rebuild', 302, "
 	"100 + n * 7 % 5000, n % 5 = 0, n % 5 > 0 AND n % 3 = 0, (ARRAY['DE', 'FR', ''])[1 + n % 3], "
 	"(ARRAY['Berlin', ''])[1 + n % 2], (ARRAY['DE-BE', ''])[1 + n % 2], (ARRAY['', 'news.example.com'])[1 + n % 2], "
 	"(ARRAY['Chrome', 'Firefox', 'Safari'])[1 + n % 3], (ARRAY['Linux', 'Windows'])[1 + n % 2], 'desktop', 'de', "
-	"(ARRAY['letter', ''])[1 + n % 2], 'email', (ARRAY['spring', 'a,\"b{'])[1 + n % 2] "
-	"FROM (SELECT n, date_trunc('day', now()) - interval '2 days' + n * interval '400 seconds' AS at "
-	"FROM generate_series(1, 600) n) visit;";
+	"(ARRAY['letter', ''])[1 + n % 2], 'email', (ARRAY['spring', 'a,\"b{'])[1 + n % 2], "
+	"(ARRAY['Germans', ''])[1 + n % 2], (ARRAY['A', 'B'])[1 + n % 2], (ARRAY['old', ''])[1 + n % 2], (ARRAY['scan', ''])[1 + n % 2] "
+	"FROM (SELECT n, date_trunc('day', now()) - interval '2 days' + n * interval '400 seconds' AS at FROM generate_series(1, 600) n) visit;";
 
 /* Counts a visit as the consumer does: one transaction for the log and all aggregate tables. */
 static const char count_visit_sql[] =
@@ -58,9 +58,9 @@ static const char count_visit_sql[] =
  */
 static const char *const damage_sql[] = {
 	"UPDATE rollup_hour SET humans = humans + 5 WHERE link_id % 3 = 0",
-	"UPDATE rollup_hour SET browser = NULL, utm_campaign = NULL WHERE link_id % 4 = 0",
+	"UPDATE rollup_hour SET browser = NULL, utm_campaign = NULL, rule = NULL WHERE link_id % 4 = 0",
 	"UPDATE rollup_hour SET quarters = NULL WHERE link_id % 6 = 1",
-	"UPDATE rollup_day SET os = replace(os, 'Linux', 'Plan 9'), bots = 0, uniques = 7 WHERE link_id % 5 = 0",
+	"UPDATE rollup_day SET os = replace(os, 'Linux', 'Plan 9'), variant = replace(variant, 'A', 'C'), scan = NULL, bots = 0, uniques = 7 WHERE link_id % 5 = 0",
 	("UPDATE rollup_day SET city = concat_ws(E'\\x1e', city, concat_ws(E'\\x1f', 3, 0, 0, 'Atlantis')) "
 	 "WHERE link_id = (SELECT min(id) FROM links)"),
 	("INSERT INTO rollup_day (link_id, day, entries, humans, bots, uniques, quarters) SELECT min(id), current_date - 5, 1, 1, 0, 1, "

@@ -48,6 +48,10 @@ static struct redirect_event *large_event(void)
 	fill(event->region, sizeof(event->region), 'g');
 	fill(event->destination_host, sizeof(event->destination_host), 'd');
 	fill(event->traceparent, sizeof(event->traceparent), 't');
+	fill(event->rule, sizeof(event->rule), 'e');
+	fill(event->variant, sizeof(event->variant), 'v');
+	fill(event->alias, sizeof(event->alias), 'a');
+	event->is_scan = true;
 	return event;
 }
 
@@ -84,6 +88,10 @@ static Waymark__V1__RedirectEvent message_of(struct redirect_event *event)
 	message.region = event->region;
 	message.destination_host = event->destination_host;
 	message.traceparent = event->traceparent;
+	message.rule = event->rule;
+	message.variant = event->variant;
+	message.alias = event->alias;
+	message.is_scan = event->is_scan;
 	return message;
 }
 
@@ -201,6 +209,9 @@ TEST_CASE(names_the_invalid_text)
 	ASSERT_REFUSED_WITH(client_network[0], '\xc0', "client_network");
 	ASSERT_REFUSED_WITH(destination_host[0], '\xc1', "destination_host");
 	ASSERT_REFUSED_WITH(traceparent[0], '\xf5', "traceparent");
+	ASSERT_REFUSED_WITH(rule[0], '\xc0', "rule");
+	ASSERT_REFUSED_WITH(variant[0], '\xff', "variant");
+	ASSERT_REFUSED_WITH(alias[0], '/', "alias");
 }
 
 TEST_CASE(accepts_the_click_of_a_process_that_was_suspended_for_an_hour)
@@ -267,6 +278,14 @@ TEST_CASE(refuses_a_text_longer_than_its_limit)
 	message.user_agent = text;
 	assert_message_refused(&message, "user_agent");
 	text[REDIRECT_EVENT_USER_AGENT_MAX] = '\0';
+	assert_message_refused(&message, NULL);
+	text[REDIRECT_EVENT_NAME_MAX + 1] = '\0';
+	message.rule = text;
+	assert_message_refused(&message, "rule");
+	message.rule = (char *)"";
+	message.variant = text;
+	assert_message_refused(&message, "variant");
+	text[REDIRECT_EVENT_NAME_MAX] = '\0';
 	assert_message_refused(&message, NULL);
 }
 

@@ -61,6 +61,10 @@ static void fill_all(struct visit_event *event)
 	event->latency_us = INT32_MAX;
 	fill(event->destination_host, sizeof(event->destination_host), 'q');
 	event->workspace_id = INT64_MAX - 1;
+	fill(event->rule, sizeof(event->rule), 'r');
+	fill(event->variant, sizeof(event->variant), 's');
+	fill(event->alias, sizeof(event->alias), 't');
+	memcpy(event->scan, VISIT_EVENT_SCAN, sizeof(event->scan));
 }
 
 TEST_CASE(decodes_what_it_encoded)

@@ -66,6 +66,10 @@ static struct redirect_event click_of_a_human(void)
 		.accept_language = "de-AT,en;q=0.5",
 		.query = "utm_source=letter&utm_medium=mail&utm_campaign=spring%20sale",
 		.region = "eu-1",
+		.rule = "Germans",
+		.variant = "B",
+		.alias = "old",
+		.is_scan = true,
 	};
 	return click;
 }
@@ -106,6 +110,10 @@ TEST_CASE(derives_every_fact_about_a_click)
 	assert_memory_equal(visit.visitor_hash, click.visitor_hash, sizeof(visit.visitor_hash));
 	assert_string_equal(visit.client_network, "203.0.113.0/24");
 	assert_string_equal(visit.served_from, "eu-1");
+	assert_string_equal(visit.event.rule, "Germans");
+	assert_string_equal(visit.event.variant, "B");
+	assert_string_equal(visit.event.alias, "old");
+	assert_string_equal(visit.event.scan, "scan");
 }
 
 /* The second time, everything comes from the caches. */
@@ -155,6 +163,10 @@ TEST_CASE(accepts_a_click_without_any_header)
 	assert_string_equal(visit.event.bot_reason, "empty_agent");
 	assert_string_equal(visit.event.referrer_host, "");
 	assert_string_equal(visit.event.referrer_source, "");
+	assert_string_equal(visit.event.rule, "");
+	assert_string_equal(visit.event.variant, "");
+	assert_string_equal(visit.event.alias, "");
+	assert_string_equal(visit.event.scan, "");
 	assert_false(visit.has_visitor_hash);
 	assert_int_equal(visit.day, 0);
 }
@@ -186,6 +198,21 @@ TEST_CASE(finds_utm_source_in_each_query)
 		enrich_click(enrich_of(state), &click, &visit);
 		assert_string_equal(visit.event.utm_source, cases[i].source);
 	}
+}
+
+/* They separate the entries of a roll-up. */
+TEST_CASE(removes_control_characters_from_names)
+{
+	struct redirect_event click = click_of_a_human();
+	struct visit visit;
+	snprintf(click.rule, sizeof(click.rule),
+	         "a\x1e"
+	         "1\x1f"
+	         "b");
+	snprintf(click.variant, sizeof(click.variant), "\x1f");
+	enrich_click(enrich_of(state), &click, &visit);
+	assert_string_equal(visit.event.rule, "a?1?b");
+	assert_string_equal(visit.event.variant, "?");
 }
 
 TEST_CASE(cuts_a_long_campaign_at_a_character)

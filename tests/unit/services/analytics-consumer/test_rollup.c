@@ -22,7 +22,7 @@ static struct visit visit_at(int64_t link_id, int64_t at_us, const char *country
 }
 
 static const struct rollup_row *find(const struct rollup_rows *in, int64_t link_id, int64_t hour_us,
-                                     enum rollup_dimension dimension, const char *value)
+                                     enum visit_dimension dimension, const char *value)
 {
 	for (size_t i = 0; i < in->count; i++) {
 		const struct rollup_row *row = &in->rows[i];
@@ -60,9 +60,9 @@ TEST_CASE(sums_totals_per_quarter_of_an_hour)
 	struct rollup *rollup = rollup_new(4);
 	struct rollup_rows rows = rollup_sum(rollup, visits, 4);
 	assert_int_equal(rows.count, 3);
-	assert_counts(find(&rows, 1, EVENING, ROLLUP_QUARTERS, "88"), 1, 1, 1);
-	assert_counts(find(&rows, 1, EVENING, ROLLUP_QUARTERS, "89"), 1, 0, 0);
-	assert_counts(find(&rows, 2, EVENING + HOUR, ROLLUP_QUARTERS, "95"), 1, 0, 0);
+	assert_counts(find(&rows, 1, EVENING, VISIT_DIMENSION_QUARTERS, "88"), 1, 1, 1);
+	assert_counts(find(&rows, 1, EVENING, VISIT_DIMENSION_QUARTERS, "89"), 1, 0, 0);
+	assert_counts(find(&rows, 2, EVENING + HOUR, VISIT_DIMENSION_QUARTERS, "95"), 1, 0, 0);
 	rollup_free(rollup);
 }
 
@@ -76,10 +76,10 @@ TEST_CASE(sums_values_per_hour)
 	visits[1].event.is_bot = true;
 	struct rollup *rollup = rollup_new(5);
 	struct rollup_rows rows = rollup_sum(rollup, visits, 5);
-	assert_counts(find(&rows, 1, EVENING, ROLLUP_COUNTRY, "DE"), 1, 1, 1);
-	assert_counts(find(&rows, 1, EVENING + HOUR, ROLLUP_COUNTRY, "DE"), 1, 0, 1);
-	assert_counts(find(&rows, 1, EVENING, ROLLUP_COUNTRY, "FR"), 1, 0, 0);
-	assert_counts(find(&rows, 2, EVENING, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
+	assert_counts(find(&rows, 1, EVENING, VISIT_DIMENSION_COUNTRY, "DE"), 1, 1, 1);
+	assert_counts(find(&rows, 1, EVENING + HOUR, VISIT_DIMENSION_COUNTRY, "DE"), 1, 0, 1);
+	assert_counts(find(&rows, 1, EVENING, VISIT_DIMENSION_COUNTRY, "FR"), 1, 0, 0);
+	assert_counts(find(&rows, 2, EVENING, VISIT_DIMENSION_COUNTRY, "DE"), 1, 0, 0);
 	rollup_free(rollup);
 }
 
@@ -97,8 +97,8 @@ TEST_CASE(keeps_the_values_that_count_most_and_counts_the_rest_as_other)
 	struct rollup *rollup = rollup_new(VISITS);
 	struct rollup_rows rows = rollup_sum(rollup, visits, VISITS);
 	assert_int_equal(rows.count, 1 + ROLLUP_LIST_VALUES_MAX + 1);
-	assert_counts(find(&rows, 1, EVENING, ROLLUP_CITY, "city-1200"), 99, 1, 0);
-	assert_counts(find(&rows, 1, EVENING, ROLLUP_CITY, ROLLUP_LIST_OTHER), 201, 0, 0);
+	assert_counts(find(&rows, 1, EVENING, VISIT_DIMENSION_CITY, "city-1200"), 99, 1, 0);
+	assert_counts(find(&rows, 1, EVENING, VISIT_DIMENSION_CITY, ROLLUP_LIST_OTHER), 201, 0, 0);
 	rollup_free(rollup);
 	free(visits);
 }
@@ -119,16 +119,21 @@ TEST_CASE(covers_each_dimension_and_has_no_rows_for_unknown_values)
 	PUT(event->utm_source, "letter");
 	PUT(event->utm_medium, "mail");
 	PUT(event->utm_campaign, "spring");
-	static const char *const values[ROLLUP_DIMENSIONS] = {
-		"88", "DE",     "Bonn", "DE-NW", "news.example.com", "Firefox", "Linux", "desktop",
-		"de", "letter", "mail", "spring"
+	PUT(event->rule, "Germans");
+	PUT(event->variant, "B");
+	PUT(event->alias, "old-name");
+	PUT(event->scan, "scan");
+	static const char *const values[VISIT_DIMENSION_LISTS] = {
+		"88",       "DE",   "Bonn",   "DE-NW", "news.example.com", "Firefox", "Linux",
+		"desktop",  "de",   "letter", "mail",  "spring",           "Germans", "B",
+		"old-name", "scan",
 	};
 	struct rollup *rollup = rollup_new(2);
 	struct rollup_rows rows = rollup_sum(rollup, visits, 2);
-	assert_int_equal(rows.count, ROLLUP_DIMENSIONS);
-	for (enum rollup_dimension d = ROLLUP_COUNTRY; d < ROLLUP_DIMENSIONS; d++)
+	assert_int_equal(rows.count, VISIT_DIMENSION_LISTS);
+	for (enum visit_dimension d = VISIT_DIMENSION_COUNTRY; d < VISIT_DIMENSION_LISTS; d++)
 		assert_counts(find(&rows, 1, EVENING, d, values[d]), 1, 0, 0);
-	assert_counts(find(&rows, 1, EVENING, ROLLUP_QUARTERS, "88"), 2, 0, 0);
+	assert_counts(find(&rows, 1, EVENING, VISIT_DIMENSION_QUARTERS, "88"), 2, 0, 0);
 	rollup_free(rollup);
 }
 
@@ -140,8 +145,8 @@ TEST_CASE(leaves_out_visits_that_do_not_count)
 	visits[1].disposition = VISIT_ALREADY_COUNTED;
 	struct rollup *rollup = rollup_new(3);
 	struct rollup_rows rows = rollup_sum(rollup, visits, 3);
-	assert_counts(find(&rows, 1, EVENING, ROLLUP_QUARTERS, "88"), 1, 0, 0);
-	assert_counts(find(&rows, 1, EVENING, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
+	assert_counts(find(&rows, 1, EVENING, VISIT_DIMENSION_QUARTERS, "88"), 1, 0, 0);
+	assert_counts(find(&rows, 1, EVENING, VISIT_DIMENSION_COUNTRY, "DE"), 1, 0, 0);
 	rollup_free(rollup);
 }
 
@@ -161,13 +166,13 @@ static void assert_ordered(const struct rollup_rows *in)
 
 static void assert_sums(const struct rollup_rows *in, int64_t visits)
 {
-	int64_t sums[ROLLUP_DIMENSIONS] = { 0 };
+	int64_t sums[VISIT_DIMENSION_LISTS] = { 0 };
 	for (size_t i = 0; i < in->count; i++)
 		sums[in->rows[i].dimension] += in->rows[i].humans + in->rows[i].bots;
-	assert_int_equal(sums[ROLLUP_QUARTERS], visits);
-	assert_int_equal(sums[ROLLUP_COUNTRY], visits);
-	assert_int_equal(sums[ROLLUP_REFERRER], visits);
-	assert_int_equal(sums[ROLLUP_CITY], 0);
+	assert_int_equal(sums[VISIT_DIMENSION_QUARTERS], visits);
+	assert_int_equal(sums[VISIT_DIMENSION_COUNTRY], visits);
+	assert_int_equal(sums[VISIT_DIMENSION_REFERRER_HOST], visits);
+	assert_int_equal(sums[VISIT_DIMENSION_CITY], 0);
 }
 
 TEST_CASE(sums_to_all_visits_in_every_dimension_and_in_key_order)

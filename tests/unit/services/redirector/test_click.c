@@ -162,7 +162,11 @@ TEST_CASE(leaves_missing_headers_empty)
 	assert_string_equal(f->event.accept_language, "");
 	assert_string_equal(f->event.query, "");
 	assert_string_equal(f->event.client_network, "");
+	assert_string_equal(f->event.rule, "");
+	assert_string_equal(f->event.variant, "");
+	assert_string_equal(f->event.alias, "");
 	assert_false(f->event.prefetch);
+	assert_false(f->event.is_scan);
 	assert_false(f->event.has_visitor_hash);
 }
 
@@ -190,6 +194,49 @@ TEST_CASE(keeps_only_the_campaign_of_the_query_and_the_page_of_the_referrer)
 	get(f, "/a?utm_source=%zz&utm_medium=&utm_campaign=c", "Referer: s3cret\r\n");
 	assert_string_equal(f->event.query, "utm_medium=&utm_campaign=c");
 	assert_string_equal(f->event.referrer, "");
+}
+
+TEST_CASE(takes_each_parameter_that_the_visitor_lacks_from_the_destination)
+{
+	static const struct {
+		const char *target, *destination, *query;
+	} cases[] = {
+		{ "/a", "https://x.example/?utm_source=d&b=1&utm_campaign=e%20f#utm_medium=g",
+		  "utm_source=d&utm_campaign=e+f" },
+		{ "/a?utm_source=v", "https://x.example/p?utm_source=d&utm_medium=e",
+		  "utm_source=v&utm_medium=e" },
+		{ "/a?utm_source=", "https://x.example/?utm_source=d", "utm_source=" },
+		{ "/a?utm_source=%zz", "https://x.example/?utm_source=d", "utm_source=d" },
+		{ "/a&utm_source=v", "https://x.example/?utm_source=d", "utm_source=v" },
+		{ "/a", "https://x.example/?my_utm_source=d&utm_sourced=e", "" },
+		{ "/a", "https://x.example/utm_source=d", "" },
+		{ "/a", "https://x.example/#?utm_source=d", "" },
+		{ "/a?b=c", "https://x.example/", "" },
+	};
+	struct fixture *f = *state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		get(f, cases[i].target, "");
+		click_add_campaign(cases[i].destination, &f->event);
+		assert_string_equal(f->event.query, cases[i].query);
+	}
+}
+
+TEST_CASE(tells_scans_of_a_qr_code_apart)
+{
+	static const char *const scans[] = { "/a?qr=1", "/a?b=2&qr=1", "/a?qr=1&utm_source=x",
+		                             "/a&qr=1" };
+	static const char *const others[] = { "/a",      "/a?qr=",    "/a?qr",
+		                              "/a?qr=2", "/a?qr=11",  "/a?aqr=1",
+		                              "/a?QR=1", "/a?x=qr=1", "/a?qr%3D1" };
+	struct fixture *f = *state;
+	for (size_t i = 0; i < sizeof(scans) / sizeof(scans[0]); i++) {
+		get(f, scans[i], "");
+		assert_true(f->event.is_scan);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		get(f, others[i], "");
+		assert_false(f->event.is_scan);
+	}
 }
 
 TEST_CASE(the_longest_campaign_fits_into_its_event)

@@ -1,7 +1,7 @@
 import type { Schemas } from "../api/client";
 
 export type Dimension = Schemas["Dimension"];
-export const DIMENSIONS = ["country", "region", "city", "referrer_source", "referrer_host", "device", "browser", "os", "language", "utm_source", "utm_medium", "utm_campaign", "bot_reason"] as const satisfies readonly Dimension[];
+export const DIMENSIONS = ["country", "region", "city", "referrer_source", "referrer_host", "device", "browser", "os", "language", "utm_source", "utm_medium", "utm_campaign", "rule", "variant", "alias", "scan", "bot_reason"] as const satisfies readonly Dimension[];
 
 export interface Filter {
   dimension: Dimension;
