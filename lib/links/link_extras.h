@@ -37,7 +37,8 @@
 #define LINK_PREVIEW_DESCRIPTION_CHARS_MAX 500
 #define LINK_ZONES_MAX LINK_RULES_MAX
 #define LINK_ZONE_NAME_CHARS_MAX 50
-#define LINK_ZONE_TRANSITIONS_MAX 32
+/* Of 15 years. Morocco has the most: two around each Ramadan. */
+#define LINK_ZONE_TRANSITIONS_MAX 40
 #define LINK_MINUTES_OF_DAY 1440
 /* All seven days of a condition. */
 #define LINK_DAYS_ALL 127u
