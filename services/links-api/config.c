@@ -6,6 +6,7 @@
 #include "lib/base/client_ip.h"
 #include "lib/base/env.h"
 #include "lib/base/mail_address.h"
+#include "lib/base/password.h"
 #include "lib/http/http_server.h"
 #include "lib/links/host_guard.h"
 #include "lib/links/slug.h"
@@ -17,7 +18,6 @@
 #include "services/links-api/http/cors.h"
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/oidc_config.h"
-#include "services/links-api/identity/password.h"
 
 static const struct env_var vars[] = {
 	ENV_GROUP("Service"),

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 
 #include "lib/base/err.h"
+#include "lib/base/password.h"
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
-#include "services/links-api/identity/password.h"
 #include "services/links-api/identity/second_factor.h"
 #include "services/links-api/identity/secret.h"
 #include "services/links-api/identity/user_store.h"

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/password.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
-#include "services/links-api/identity/password.h"
 #include "services/links-api/identity/second_factor.h"
 #include "services/links-api/identity/user_store.h"
 

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/base/password.h"
 #include "lib/json/json.h"
 #include "lib/links/link.h"
 #include "lib/postgres/pg_conn.h"
-#include "services/links-api/identity/password.h"
 #include "services/links-api/identity/secret.h"
 
 #define SHARE_SHARES_MAX 100 /* per sponsor */

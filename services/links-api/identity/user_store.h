@@ -11,9 +11,9 @@
 #include "lib/base/digest.h"
 #include "lib/base/env.h"
 #include "lib/base/err.h"
+#include "lib/base/password.h"
 #include "lib/json/json.h"
 #include "lib/postgres/pg_conn.h"
-#include "services/links-api/identity/password.h"
 
 /* Users manage their own links, administrators manage everything. */
 enum user_role { USER_ROLE_USER, USER_ROLE_ADMIN };

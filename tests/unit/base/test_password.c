@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
-#include "services/links-api/identity/password.h"
+#include "lib/base/password.h"
 #include "tests/support/test.h"
 
 #define COST 5 /* above the least, so that a cost that is not used shows */

@@ -3,8 +3,8 @@
  * each step of the cost doubles it, so call password_hash and password_matches only in the password
  * threads. Safe from any thread.
  */
-#ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_PASSWORD_H
-#define WAYMARK_SERVICES_LINKS_API_IDENTITY_PASSWORD_H
+#ifndef WAYMARK_LIB_BASE_PASSWORD_H
+#define WAYMARK_LIB_BASE_PASSWORD_H
 
 #include <stdbool.h>
 #include <stddef.h>

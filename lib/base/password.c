@@ -1,4 +1,4 @@
-#include "services/links-api/identity/password.h"
+#include "lib/base/password.h"
 
 #include <crypt.h>
 #include <stdio.h>
