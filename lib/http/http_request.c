@@ -273,6 +273,13 @@ static bool respond_unread(struct http_connection *c)
 	return respond(c);
 }
 
+static bool is_answered_unread(const struct http_exchange *x, const struct http_guard_result *head)
+{
+	size_t read_max = config_of(x)->body_limit ? x->body_bytes_max : 0;
+	return config_of(x)->answers_unread && x->method != HTTP_GET && x->method != HTTP_HEAD &&
+	       (head->is_chunked || head->content_length > read_max);
+}
+
 /* The head has arrived. */
 static bool begin_request(struct http_connection *c, const char *url, const char *method,
                           const char *version)
@@ -302,13 +309,12 @@ static bool begin_request(struct http_connection *c, const char *url, const char
 	if (!set_path(x, url))
 		return reject_unread(c, MHD_HTTP_BAD_REQUEST,
 		                     "The request's target is not a path.");
-	if (config_of(x)->answers_unread && x->method != HTTP_GET && x->method != HTTP_HEAD &&
-	    (head_result.is_chunked || head_result.content_length > 0))
+	x->body_bytes_max = body_bytes_max(x);
+	if (is_answered_unread(x, &head_result))
 		return respond_unread(c);
 	if (head_result.is_chunked && config_of(x)->needs_length)
 		return reject_unread(c, MHD_HTTP_LENGTH_REQUIRED,
 		                     "The request's body has no Content-Length.");
-	x->body_bytes_max = body_bytes_max(x);
 	if (head_result.content_length > x->body_bytes_max) {
 		char detail[TOO_LARGE_SIZE];
 		return reject_unread(c, MHD_HTTP_CONTENT_TOO_LARGE, too_large(x, detail));

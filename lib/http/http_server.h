@@ -191,9 +191,10 @@ struct http_server_config {
 	/* 411 for chunked bodies, so that none is read. */
 	bool needs_length;
 	/*
-	 * Bodies of methods other than GET and HEAD are not received, whatever their size, and
-	 * "Expect: 100-continue" is not answered: the handler runs once the head has arrived, and its
-	 * response ends the connection. It must not return HTTP_PENDING_ON_LOOP then.
+	 * Bodies of methods other than GET and HEAD are not received, and "Expect: 100-continue" is
+	 * not answered: the handler runs once the head has arrived, and its response ends the
+	 * connection. It must not return HTTP_PENDING_ON_LOOP then. With body_limit, a body with a
+	 * Content-Length within the limit is received.
 	 */
 	bool answers_unread;
 	/* From the first byte (or the accept) to the end of headers and body. */
