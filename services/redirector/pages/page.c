@@ -39,7 +39,7 @@
 
 #define POLICY(form_action_)                                                                       \
 	"default-src 'none'; style-src '" STYLE_HASH                                               \
-	"'; img-src 'self'; base-uri 'none'; form-action " form_action_ "; frame-ancestors 'none'"
+	"'; img-src 'self'; base-uri 'none'; " form_action_ "frame-ancestors 'none'"
 
 static void add_escaped_char(struct strbuf *b, char c)
 {
@@ -183,8 +183,8 @@ void page_add_policy(struct http_exchange *x, const struct page_site *site, size
 	enum err err = http_exchange_add_header(x, "Content-Language", name);
 	(void)err; /* a language has no control bytes */
 	http_exchange_add_fixed_header(x, "Content-Security-Policy",
-	                               policy == PAGE_WITH_FORM ? POLICY("'self'")
-	                                                        : POLICY("'none'"));
+	                               policy == PAGE_WITH_FORM ? POLICY("")
+	                                                        : POLICY("form-action 'none'; "));
 }
 
 enum http_progress page_respond(struct page *page, struct http_exchange *x, unsigned status,

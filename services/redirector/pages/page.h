@@ -42,7 +42,10 @@ struct page {
 
 enum page_policy {
 	PAGE_PLAIN,
-	/* Its form is sent to the page itself. */
+	/*
+	 * Its form is sent to the page itself. No form-action: browsers would apply it to the
+	 * redirects behind the form, and so to any destination.
+	 */
 	PAGE_WITH_FORM,
 };
 

@@ -345,9 +345,10 @@ TEST_CASE(a_page_with_content_of_its_own_escapes_it)
 	assert_int_equal(f->answer.status, 200);
 	assert_non_null(strstr(f->answer.body, "<html lang=\"de\">"));
 	assert_non_null(strstr(f->answer.body, "<h1>&lt;b&gt; &amp; &quot;c&quot;</h1>"));
-	assert_non_null(strstr(
+	/* It would forbid the redirects behind the form. */
+	assert_null(strstr(
 		http_fixture_header(&f->answer, "Content-Security-Policy", value, sizeof(value)),
-		"form-action 'self'"));
+		"form-action"));
 	assert_string_equal(http_fixture_header(&f->answer, "Cache-Control", value, sizeof(value)),
 	                    "no-store");
 }
