@@ -10,8 +10,16 @@ TEST_CASE(shows_a_link_with_all_fields)
 {
 	struct public_base base = json_fixture_base();
 	struct link link = {
-		.entry = { 7, 3, NOW_US - 1000, NOW_US + 1000, LINK_STATE_ACTIVE, 301, true, false,
-		           "abc", "https://a.example/", "https://b.example/" },
+		.entry = { .id = 7,
+		           .version = 3,
+		           .starts_at_us = NOW_US - 1000,
+		           .expires_at_us = NOW_US + 1000,
+		           .state = LINK_STATE_ACTIVE,
+		           .redirect_status = 301,
+		           .is_slug_chosen = true,
+		           .slug = "abc",
+		           .original_url = "https://a.example/",
+		           .expired_url = "https://b.example/" },
 		.type = LINK_TYPE_PERMANENT,
 		.workspace_id = 1,
 		.created_by = 2,
@@ -43,8 +51,13 @@ TEST_CASE(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired)
 {
 	struct public_base base = json_fixture_base();
 	struct link link = {
-		.entry = { 7, 1, 0, NOW_US, LINK_STATE_ACTIVE, 302, false, false, "abc",
-		           "https://a.example/", "" },
+		.entry = { .id = 7,
+		           .version = 1,
+		           .expires_at_us = NOW_US,
+		           .state = LINK_STATE_ACTIVE,
+		           .redirect_status = 302,
+		           .slug = "abc",
+		           .original_url = "https://a.example/" },
 		.type = LINK_TYPE_TEMPORARY,
 		.created_at_us = NOW_US,
 		.updated_at_us = NOW_US,
