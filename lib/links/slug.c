@@ -201,10 +201,12 @@ static bool is_ending(const char *text, size_t len, const char **query)
 	return true;
 }
 
-bool slug_of_path(const char *path, struct slug_path *out)
+/* Reads the slug at the start of a path; *end is what follows it. False: there is none. */
+static bool read_slug(const char *path, struct slug_path *out, const char **end)
 {
 	size_t len = 0, at = 0;
-	out->query = "";
+	out->query = out->rest = "";
+	out->is_preview = false;
 	if (path[0] != '/')
 		return false;
 	const char *raw = path + strspn(path, "/");
@@ -232,8 +234,29 @@ bool slug_of_path(const char *path, struct slug_path *out)
 		len--;
 	out->slug[len] = out->key[len] = '\0';
 	out->len = len;
-	if (len == 0 || out->slug[0] == '.')
+	*end = raw + at;
+	return len > 0 && out->slug[0] != '.';
+}
+
+static bool is_end(const char *text, const char **query)
+{
+	return *text == '\0' || is_ending(text, strnlen(text, PATH_LENGTH_MAX), query);
+}
+
+bool slug_of_path(const char *path, struct slug_path *out)
+{
+	const char *end;
+	return read_slug(path, out, &end) && is_end(end, &out->query);
+}
+
+bool slug_of_longer_path(const char *path, struct slug_path *out)
+{
+	const char *end;
+	if (!read_slug(path, out, &end) || slug_is_reserved(out->slug))
 		return false;
-	return raw[at] == '\0' ||
-	       is_ending(raw + at, strnlen(raw + at, PATH_LENGTH_MAX), &out->query);
+	if (*end == '/')
+		out->rest = end;
+	else if (*end == '+' || strncasecmp(end, "%2b", 3) == 0)
+		out->is_preview = is_end(end + (*end == '+' ? 1 : 3), &out->query);
+	return out->rest[0] != '\0' || out->is_preview;
 }

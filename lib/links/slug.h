@@ -58,6 +58,10 @@ struct slug_path {
 	size_t len;
 	/* What was typed behind "&" or an escaped "?", raw; "" = nothing. Borrows from the path. */
 	const char *query;
+	/* Of slug_of_longer_path; else "" and false. What follows, raw, from its slash on; borrows. */
+	const char *rest;
+	/* The path ends with "+": a question where the link leads. */
+	bool is_preview;
 };
 
 /*
@@ -68,6 +72,13 @@ struct slug_path {
  * form (a "+" or a letter behind the slug, NUL, broken escapes, more segments); out is undefined then.
  */
 bool slug_of_path(const char *path, struct slug_path *out) MUST_CHECK;
+
+/*
+ * The same for the paths that go on: "/{slug}/more" and "/{slug}+". Call it where slug_of_path was
+ * false. Only a link with forward_path answers to the first. False also for reserved slugs, below which
+ * other things may be.
+ */
+bool slug_of_longer_path(const char *path, struct slug_path *out) MUST_CHECK;
 
 /* SLUG_CASE, the same for links-api and the redirectors. */
 #define SLUG_CASE_SIZE 8

@@ -41,8 +41,11 @@ static void require_found(const char *slug)
 static void try_path(const char *path)
 {
 	struct slug_path found;
-	if (!slug_of_path(path, &found))
+	if (!slug_of_path(path, &found) && !slug_of_longer_path(path, &found))
 		return;
+	require(!*found.rest ||
+	        (*found.rest == '/' &&
+	         strcmp(found.rest, path + strlen(path) - strlen(found.rest)) == 0));
 	require(slug_is_valid(found.slug, strlen(found.slug)));
 	require(!*found.query || (found.query > path && found.query < path + strlen(path)));
 	require_found(found.slug);

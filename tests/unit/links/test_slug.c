@@ -321,6 +321,42 @@ TEST_CASE(finds_no_slug_in_other_paths)
 	assert_false(slug_of_path(path, &found));
 }
 
+TEST_CASE(finds_the_slug_of_a_path_that_goes_on)
+{
+	static const struct {
+		const char *path, *slug, *rest;
+		bool is_preview;
+	} cases[] = {
+		{ "/go/a/b", "go", "/a/b", false },   { "/r/go/a%2Fb", "go", "/a%2Fb", false },
+		{ "/go//a", "go", "//a", false },     { "/g%6F/a", "go", "/a", false },
+		{ "/go/../a", "go", "/../a", false }, { "/go/+", "go", "/+", false },
+		{ "/go+", "go", "", true },           { "/r/Go+", "Go", "", true },
+		{ "/v1.2+", "v1.2", "", true },       { "/go%2b", "go", "", true },
+		{ "/go+.", "go", "", true },
+	};
+	struct slug_path found;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (slug_of_path(cases[i].path, &found))
+			fail_msg("%s is only a slug", cases[i].path);
+		if (!slug_of_longer_path(cases[i].path, &found))
+			fail_msg("no slug in %s", cases[i].path);
+		assert_string_equal(found.slug, cases[i].slug);
+		assert_string_equal(found.rest, cases[i].rest);
+		assert_int_equal(found.is_preview, cases[i].is_preview);
+	}
+}
+
+TEST_CASE(finds_no_slug_in_paths_below_a_reserved_one_and_malformed_ones)
+{
+	const char *const paths[] = { "/docs/a", "/r/r/abc", "/R/abc",   "/API/links",     "/go+a",
+		                      "/go++b",  "/go%",     "/go%00/a", "/.well-known/x", "/+",
+		                      "/..//a",  "/go;a/b",  "/go\\a" };
+	struct slug_path found;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		if (slug_of_longer_path(paths[i], &found))
+			fail_msg("%s has the slug %s", paths[i], found.slug);
+}
+
 TEST_CASE(has_two_cases)
 {
 	assert_true(slug_case_is_valid("folded") && !slug_case_is_exact("folded"));
