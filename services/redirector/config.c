@@ -12,6 +12,7 @@
 #include "lib/links/watermark.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
+#include "lib/visitors/visitor_facts.h"
 #include "services/redirector/pages/page_texts.h"
 
 static const struct env_var vars[] = {
@@ -32,8 +33,10 @@ static const struct env_var vars[] = {
 	ENV_GROUP("Pages"),
 	ENV_TEXT("ROOT_URL", struct config, root_url, "",
 	         "redirect target of /; empty = a page that says what this site is"),
-	ENV_TEXT("DASHBOARD_URL", struct config, dashboard_url, "",
-	         "URL of the dashboard of links-api, linked from the page at /; empty = no link"),
+	ENV_TEXT(
+		"DASHBOARD_URL", struct config, dashboard_url, "",
+		"URL of the dashboard of links-api, linked from the page at /; /report beside it, from pages about links; "
+		"empty = no links"),
 	ENV_TEXT("OPERATOR_NAME", struct config, operator_name, "",
 	         "who operates this service, on every page for visitors; empty = nobody is named"),
 	ENV_TEXT("OPERATOR_CONTACT", struct config, operator_contact, "",
@@ -42,7 +45,7 @@ static const struct env_var vars[] = {
 		"PAGES_FILE", struct config, pages_file, "",
 		"file with texts of pages in more languages (docs/operations.md); empty = English and German"),
 	ENV_GROUP("PostgreSQL"),
-	PG_CONN_VARS(struct config, "2000", "a login with SELECT on links and salts"),
+	PG_CONN_VARS(struct config, "2000", "a login with the rights of waymark_redirector"),
 	PG_CONN_POOLED_VAR(struct config),
 	/* On a busy day, a wait of two seconds is better than a 503. */
 	PG_CONN_WAIT_VAR(struct config),
@@ -86,6 +89,10 @@ static const struct env_var vars[] = {
 	        "PostgreSQL queries per second for slugs missing from the Bloom filter, for a faster 404; more slugs wait, with 0 all"),
 	ENV_GROUP("Destinations"),
 	HOST_GUARD_VARS(struct config),
+	ENV_GROUP("Facts about visitors, for rules"),
+	VISITOR_FACTS_VARS(struct config),
+	/* Each takes about 0.7 kB of memory. */
+	ENV_CONSTANT_INT(struct config, user_agent_cache, "20000"),
 	ENV_GROUP("Traces"),
 	TRACER_VARS(struct config, tracing),
 	ENV_GROUP("Logging"),
@@ -172,6 +179,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += host_guard_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
 	                                problems);
 	wrong += check_pages(config, problems);
+	wrong += visitor_facts_check(config->geoip_db, config->ua_regexes, problems);
 	wrong += tracer_config_check(&config->tracing, problems);
 	return wrong;
 }

@@ -57,6 +57,11 @@ struct config {
 	char blocked_hosts_file[1024];
 	char allowed_hosts_file[1024];
 	int64_t hosts_check_ms;
+	/* "": none. */
+	char geoip_db[512];
+	/* "": those of the build. */
+	char ua_regexes[512];
+	int64_t user_agent_cache;
 	char slug_case[SLUG_CASE_SIZE];
 	/* May be ENV_UNLIMITED, as connections of one address. */
 	int64_t unknown_slugs_per_minute;

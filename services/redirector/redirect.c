@@ -8,11 +8,6 @@
 #include "lib/base/mem.h"
 #include "lib/base/trace_context.h"
 #include "lib/links/slug.h"
-#include "services/redirector/events/click.h"
-#include "services/redirector/pages/pages.h"
-
-#define RETRY_AFTER_UNAVAILABLE "2"
-#define ALLOW "GET, HEAD"
 
 /* Crawlers are allowed: they must fetch a link to see its X-Robots-Tag: noindex. */
 static const char robots_text[] = "User-agent: *\nDisallow:\n";
@@ -34,7 +29,6 @@ struct redirect {
 	struct redirect_config config;
 	/* The last one: any other status. */
 	struct metric *responses[STATUSES + 1];
-	struct metric *without_salt;
 };
 
 static void register_response_metrics(struct redirect *redirect)
@@ -60,10 +54,6 @@ struct redirect *redirect_new(const struct redirect_config *config)
 	struct redirect *redirect = mem_zero(sizeof(*redirect));
 	redirect->config = *config;
 	register_response_metrics(redirect);
-	redirect->without_salt = metrics_counter(
-		config->metrics, "waymark_events_without_visitor_hash_total",
-		"Events without a visitor hash: the address or the salt of the day was not known.",
-		NULL);
 	return redirect;
 }
 
@@ -94,68 +84,18 @@ struct redirect_decision redirect_decide(enum err found, const struct link_entry
 	return (struct redirect_decision){ .status = 404 };
 }
 
-/* A host that is longer than any valid one stays out of the event. */
-static void copy_host(const char *url, char out[static REDIRECT_EVENT_DESTINATION_HOST_MAX + 1])
-{
-	const char *host;
-	size_t len = link_url_host(url, &host);
-	if (len > REDIRECT_EVENT_DESTINATION_HOST_MAX)
-		len = 0;
-	memcpy(out, host, len);
-	out[len] = '\0';
-}
-
-/* A hot path: texts whose lengths were checked on input are copied without another check. */
-static void record_event(struct redirect *redirect, struct http_exchange *x,
-                         const struct link_entry *entry, const struct redirect_decision *decision)
-{
-	struct redirect_event event;
-	struct client_ip visitor = click_counted_visitor(x);
-	click_describe(x, &visitor, redirect->config.salts, &event);
-	if (!event.has_visitor_hash)
-		metrics_add(redirect->without_salt, 1);
-	event.link_id = entry->id;
-	event.link_version = entry->version;
-	event.status = decision->status;
-	copy_host(decision->location, event.destination_host);
-	click_add_campaign(decision->location, &event);
-	memcpy(event.slug, entry->slug, strlen(entry->slug) + 1);
-	memcpy(event.region, redirect->config.region, strlen(redirect->config.region) + 1);
-	int64_t latency_us =
-		clock_steady_us(redirect->config.clock) - http_exchange_arrived_steady_us(x);
-	event.latency_us = latency_us > UINT32_MAX ? UINT32_MAX : (uint32_t)latency_us;
-	const char *traceparent = http_exchange_traceparent(x);
-	memcpy(event.traceparent, traceparent, strlen(traceparent) + 1);
-	event_shipper_append(redirect->config.events, &event);
-}
-
 static enum http_progress send_redirect(struct redirect *redirect, struct http_exchange *x,
                                         const struct link_entry *entry,
                                         const struct redirect_decision *decision)
 {
-	http_exchange_set_status(x, decision->status);
-	/* A normalised URL has no control bytes. One that has them must not be sent truncated. */
-	if (http_exchange_add_header(x, "Location", decision->location) != OK) {
-		log_error(redirect->config.log, "destination_rejected",
-		          LOG_INT("link_id", entry->id));
-		return pages_respond_error(redirect->config.pages, x, 500,
-		                           "The link's destination is not a valid header value.");
-	}
 	const char *cache_control = decision->location == entry->original_url
-	                                    ? redirect->config.cache_control
+	                                    ? redirect->config.links.cache_control
 	                                    : "private, no-store";
-	http_exchange_add_fixed_header(x, "Cache-Control", cache_control);
-	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
-	record_event(redirect, x, entry, decision);
-	return HTTP_COMPLETE;
-}
-
-static enum http_progress respond_unavailable(struct redirect *redirect, struct http_exchange *x)
-{
-	http_exchange_add_fixed_header(x, "Retry-After", RETRY_AFTER_UNAVAILABLE);
-	return pages_respond_error(
-		redirect->config.pages, x, 503,
-		"The link cannot be checked at the moment. Retry after the time in Retry-After.");
+	struct link_responder_target target = { decision->status, decision->location, NULL,
+		                                cache_control };
+	struct redirect_event event;
+	visit_recorder_describe(redirect->config.links.recorder, x, &event);
+	return link_responder_redirect(&redirect->config.links, x, entry, &target, &event);
 }
 
 static enum http_progress respond_rate_limited(struct redirect *redirect, struct http_exchange *x,
@@ -172,44 +112,62 @@ static enum http_progress respond_rate_limited(struct redirect *redirect, struct
 	err = err == OK ? http_exchange_add_header(x, "RateLimit-Policy", text) : err;
 	(void)err; /* our own digits contain no control bytes */
 	return pages_respond_error(
-		redirect->config.pages, x, 429,
+		redirect->config.links.pages, x, 429,
 		"This address has requested too many unknown links. Retry after the time in Retry-After.");
 }
 
-static enum http_progress respond_method_not_allowed(struct redirect *redirect,
-                                                     struct http_exchange *x)
+static enum http_progress respond_unknown(struct redirect *redirect, struct http_exchange *x)
 {
-	http_exchange_add_fixed_header(x, "Allow", ALLOW);
-	return pages_respond_error(redirect->config.pages, x, 405,
-	                           "This address supports GET and HEAD only.");
+	return pages_respond_error(redirect->config.links.pages, x, 404,
+	                           "This link does not exist.");
 }
 
-static bool is_read(const struct http_exchange *x)
+/* A link that leads somewhere, from a path that is not only its slug. */
+static enum http_progress respond_longer(struct redirect *redirect, struct http_exchange *x,
+                                         const struct link_entry *entry,
+                                         const struct slug_path *typed, int64_t now_us)
 {
-	enum http_method method = http_exchange_method(x);
-	return method == HTTP_GET || method == HTTP_HEAD;
+	bool is_active = link_state_at(entry, now_us) == LINK_STATE_ACTIVE;
+	if (!typed->is_preview && is_active && entry->extras_len > 0)
+		return link_responder_respond(&redirect->config.links, x, entry, typed, now_us);
+	if (!typed->is_preview)
+		return respond_unknown(redirect, x);
+	if (!link_responder_accepts(x, 0))
+		return link_responder_respond_method(redirect->config.links.pages, x);
+	if (host_guard_check(redirect->config.links.hosts, entry->original_url) !=
+	    HOST_POLICY_ALLOWED)
+		return link_responder_respond_host(redirect->config.links.pages, x);
+	return is_active ? link_preview_respond(redirect->config.preview, x, entry)
+	                 : pages_respond_error(redirect->config.links.pages, x, 410,
+	                                       "This link has expired.");
 }
 
 /* State, status and destination belong to the same moment: the wall time now_us. */
 static enum http_progress respond(struct redirect *redirect, struct http_exchange *x,
-                                  enum err found, const struct link_entry *entry, int64_t now_us)
+                                  enum err found, const struct link_entry *entry,
+                                  const struct slug_path *typed, int64_t now_us)
 {
+	const struct link_responder *links = &redirect->config.links;
 	struct redirect_decision decision = redirect_decide(found, entry, now_us);
+	if (decision.location && entry->is_blocked)
+		return pages_respond_reason(links->pages, x, "blocked",
+		                            "The operator of this service has blocked this link.");
+	if (decision.location && (typed->rest[0] != '\0' || typed->is_preview))
+		return respond_longer(redirect, x, entry, typed, now_us);
+	if (decision.location && entry->extras_len > 0 && decision.location == entry->original_url)
+		return link_responder_respond(links, x, entry, typed, now_us);
 	if (decision.location &&
-	    host_guard_check(redirect->config.hosts, decision.location) != HOST_POLICY_ALLOWED)
-		return pages_respond_error(
-			redirect->config.pages, x, 451,
-			"The operator of this service has blocked the destination host of this link.");
-	if (decision.location && !is_read(x) && decision.status != 307 && decision.status != 308)
-		return respond_method_not_allowed(redirect, x);
+	    host_guard_check(links->hosts, decision.location) != HOST_POLICY_ALLOWED)
+		return link_responder_respond_host(links->pages, x);
+	if (decision.location && !link_responder_accepts(x, decision.status))
+		return link_responder_respond_method(links->pages, x);
 	if (decision.location)
 		return send_redirect(redirect, x, entry, &decision);
 	if (decision.status == 410)
-		return pages_respond_error(redirect->config.pages, x, 410,
-		                           "This link has expired.");
+		return pages_respond_error(links->pages, x, 410, "This link has expired.");
 	if (decision.status == 503)
-		return respond_unavailable(redirect, x);
-	return pages_respond_error(redirect->config.pages, x, 404, "This link does not exist.");
+		return link_responder_respond_unavailable(links->pages, x);
+	return respond_unknown(redirect, x);
 }
 
 /* Seconds until the visitor may request unknown slugs again; 0: now. */
@@ -219,7 +177,7 @@ static int64_t retry_after_s(struct redirect *redirect, struct http_exchange *x)
 	return unknown_slug_limiter_client_retry_after_s(redirect->config.client_limiter, &visitor);
 }
 
-static void respond_unknown(struct redirect *redirect, struct http_exchange *x)
+static void count_unknown(struct redirect *redirect, struct http_exchange *x)
 {
 	int64_t wait_s = retry_after_s(redirect, x);
 	if (wait_s > 0) {
@@ -228,7 +186,7 @@ static void respond_unknown(struct redirect *redirect, struct http_exchange *x)
 	}
 	struct client_ip visitor = http_exchange_client_ip(x);
 	unknown_slug_limiter_client_record_miss(redirect->config.client_limiter, &visitor);
-	respond(redirect, x, ERR_NOT_FOUND, NULL, 0);
+	respond_unknown(redirect, x);
 }
 
 static void leave_loop(void *waiter)
@@ -278,19 +236,27 @@ static bool needs_last_key(const struct redirect *redirect, const struct slug_pa
 }
 
 static void respond_found(struct redirect *redirect, struct http_exchange *x, enum err found,
-                          const struct link_entry *entry)
+                          const struct link_entry *entry, const struct slug_path *typed)
 {
+	enum http_progress progress = HTTP_COMPLETE;
 	if (found == ERR_NOT_FOUND)
-		respond_unknown(redirect, x);
+		count_unknown(redirect, x);
 	else
-		respond(redirect, x, found, entry, clock_now_us(redirect->config.clock));
-	http_exchange_resume(x);
+		progress = respond(redirect, x, found, entry, typed,
+		                   clock_now_us(redirect->config.clock));
+	if (progress == HTTP_COMPLETE)
+		http_exchange_resume(x);
+}
+
+static bool find_slug(const char *path, struct slug_path *typed)
+{
+	return slug_of_path(path, typed) || slug_of_longer_path(path, typed);
 }
 
 /* False: x is abandoned, and its memory is gone. Else the slug that it names. */
 static bool read_slug(struct http_exchange *x, struct slug_path *typed)
 {
-	bool is_slug = !http_exchange_is_abandoned(x) && slug_of_path(http_exchange_path(x), typed);
+	bool is_slug = !http_exchange_is_abandoned(x) && find_slug(http_exchange_path(x), typed);
 	if (!is_slug)
 		http_exchange_resume(x);
 	return is_slug;
@@ -304,7 +270,7 @@ static void on_last_key_done(void *ctx, void *waiter, enum err found,
 		return;
 	if (found == OK && !link_answers_to(entry, typed.slug))
 		found = ERR_NOT_FOUND;
-	respond_found(ctx, waiter, found, entry);
+	respond_found(ctx, waiter, found, entry, &typed);
 }
 
 /* As on_last_key_done, after the first key could not be looked up. */
@@ -332,7 +298,7 @@ static void on_first_key_done(void *ctx, void *waiter, enum err found,
 	if (!read_slug(waiter, &typed))
 		return;
 	if (!needs_last_key(redirect, &typed, found, entry)) {
-		respond_found(redirect, waiter, found, entry);
+		respond_found(redirect, waiter, found, entry, &typed);
 		return;
 	}
 	leave_loop(waiter);
@@ -353,7 +319,7 @@ static enum http_progress serve_slug(struct redirect *redirect, struct http_exch
 			continue;
 		/* It has just arrived, so this saves readings of the clock. */
 		if (link_answers_to(&entry, typed->slug))
-			return respond(redirect, x, OK, &entry, http_exchange_arrived_us(x));
+			return respond(redirect, x, OK, &entry, typed, http_exchange_arrived_us(x));
 		is_other |= which == FIRST;
 	}
 	if (is_lacking(redirect, typed, FIRST) && is_lacking(redirect, typed, LAST)) {
@@ -376,7 +342,7 @@ static enum http_progress respond_root(struct redirect *redirect, struct http_ex
 {
 	const char *root_url = redirect->config.root_url;
 	if (root_url[0] == '\0' || http_exchange_add_header(x, "Location", root_url) != OK)
-		return pages_respond_start(redirect->config.pages, x);
+		return pages_respond_start(redirect->config.links.pages, x);
 	http_exchange_set_status(x, 302);
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
 	return HTTP_COMPLETE;
@@ -395,8 +361,8 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	const char *path = http_exchange_path(x);
 	bool is_root = strcmp(path, "/") == 0, is_favicon = strcmp(path, "/favicon.ico") == 0,
 	     is_robots = strcmp(path, "/robots.txt") == 0;
-	if ((is_root || is_favicon || is_robots) && !is_read(x))
-		return respond_method_not_allowed(redirect, x);
+	if ((is_root || is_favicon || is_robots) && !link_responder_accepts(x, 0))
+		return link_responder_respond_method(redirect->config.links.pages, x);
 	if (is_root)
 		return respond_root(redirect, x);
 	if (is_favicon)
@@ -404,15 +370,18 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	if (is_robots)
 		return respond_robots(x);
 	struct slug_path typed;
-	if (slug_of_path(path, &typed))
+	if (find_slug(path, &typed))
 		return serve_slug(redirect, x, &typed);
-	return pages_respond_error(redirect->config.pages, x, 404, "This link does not exist.");
+	if (link_responder_accepts(x, 0) &&
+	    app_documents_respond(redirect->config.documents, x, path))
+		return HTTP_COMPLETE;
+	return respond_unknown(redirect, x);
 }
 
 void redirect_respond_error(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
 {
 	const struct redirect *redirect = ctx;
-	pages_respond_error(redirect->config.pages, x, status, detail);
+	pages_respond_error(redirect->config.links.pages, x, status, detail);
 }
 
 static void log_response(struct redirect *redirect, const struct http_exchange *x,
@@ -421,7 +390,7 @@ static void log_response(struct redirect *redirect, const struct http_exchange *
 {
 	char trace_id[TRACE_CONTEXT_ID_SIZE];
 	trace_context_id(http_exchange_traceparent(x), trace_id);
-	LOG_AT(redirect->config.log, level, event,
+	LOG_AT(redirect->config.links.log, level, event,
 	       LOG_TEXT("request_id", http_exchange_request_id(x)),
 	       LOG_TEXT_IF("trace_id", trace_id), LOG_INT("status", status),
 	       LOG_INT("duration_us", duration_us));
@@ -430,7 +399,9 @@ static void log_response(struct redirect *redirect, const struct http_exchange *
 /* Every other path is one of a slug. */
 static const char *route_of(const char *path)
 {
-	static const char *const known[] = { "/", "/favicon.ico", "/robots.txt" };
+	static const char *const known[] = { "/", "/favicon.ico", "/robots.txt",
+		                             "/.well-known/apple-app-site-association",
+		                             "/.well-known/assetlinks.json" };
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (strcmp(path, known[i]) == 0)
 			return known[i];

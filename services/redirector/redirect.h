@@ -1,15 +1,18 @@
 /*
  * Safe from any thread. The HTTP handler for visitors: GET and HEAD of /{slug} and /r/{slug},
- * /robots.txt, /favicon.ico and "/". A link whose status is 307 or 308 is followed with any method,
+ * /robots.txt, /favicon.ico, the documents of apps below /.well-known/, and "/". A link whose status is 307 or 308 is followed with any method,
  * because these exist to keep it; the request's body is not read.
  *
  * A link that memory knows is answered in the loop thread. Otherwise the connection waits while the
  * stores are queried (link_lookup.h). The event of a redirect is in the journal before the response
- * is queued, so every redirect that was sent is counted. Nothing but a redirect of a link makes an
- * event.
+ * is queued, so every redirect that was sent is counted. Nothing but a redirect of a link, or a page
+ * that leads on in its place (decide/link_responder.h), makes an event.
  *
- * A link to a blocked host (host_guard.h) is answered 451, wherever it was found; that is not a
- * redirect.
+ * This file is the whole way of a plain link. A link with extras goes on in decide/, as does
+ * "/{slug}+", which asks where a link leads. "/{slug}/more" is for links that forward paths.
+ *
+ * A blocked link, and one to a blocked host (host_guard.h), is answered 451, wherever it was found;
+ * that is not a redirect.
  *
  * A slug that was typed is looked up under the key of a slug that is found in either case, then under
  * that of an exact one (lib/links/slug.h), or the other way round if SLUG_CASE is exact. Links of the
@@ -30,37 +33,32 @@
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
 #include "lib/http/http_server.h"
-#include "lib/links/host_guard.h"
 #include "lib/links/link.h"
 #include "lib/tracing/tracer.h"
-#include "services/redirector/events/click.h"
-#include "services/redirector/events/event_shipper.h"
+#include "services/redirector/decide/link_preview.h"
+#include "services/redirector/decide/link_responder.h"
 #include "services/redirector/lookup/link_lookup.h"
 #include "services/redirector/lookup/unknown_slug_limiter.h"
-#include "services/redirector/pages/pages.h"
+#include "services/redirector/pages/app_documents.h"
 
 struct redirect;
 
 /* Everything is borrowed. */
 struct redirect_config {
 	struct link_lookup *lookup;
-	struct event_shipper *events;
-	struct salt_cache *salts;
 	struct client_limiter *client_limiter;
 	const struct unknown_slug_limiter *unknown_slugs;
-	struct host_guard *hosts;
-	const struct pages *pages;
+	/* Answers; a plain link needs neither its facts nor its gate. */
+	struct link_responder links;
+	struct link_preview *preview;
+	struct app_documents *documents;
 	const char *root_url;
-	const char *cache_control;
-	/* At most REDIRECT_EVENT_REGION_MAX bytes. */
-	const char *region;
 	int64_t unknown_per_minute;
 	/* SLUG_CASE is exact. */
 	bool is_slug_exact;
 	/* NULL: no spans. */
 	struct tracer *tracer;
 	const struct clock *clock;
-	const struct log *log;
 	struct metrics *metrics;
 };
 

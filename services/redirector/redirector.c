@@ -6,8 +6,8 @@
 #include "lib/base/mem.h"
 #include "lib/clicks/redirect_batch.h"
 #include "lib/http/ops_server.h"
-#include "lib/redis/redis_pipeline.h"
 #include "services/redirector/feed/link_feed.h"
+#include "services/redirector/lookup/redis_loop.h"
 #include "services/redirector/lookup/slug_bloom_filter.h"
 #include "services/redirector/pages/pages.h"
 #include "services/redirector/redirect.h"
@@ -48,11 +48,16 @@ struct redirector {
 	struct host_guard *hosts;
 	struct page_texts *texts;
 	struct pages *pages;
+	struct app_documents *documents;
+	struct visitor_facts *facts;
+	struct visit_recorder recorder;
+	struct link_gate *gate;
+	struct link_preview *preview;
 	struct tracer *tracer;
 	struct redirect *redirect;
 
 	struct ops_server_check checks[3];
-	struct ops_server_count counts[2];
+	struct ops_server_count counts[3];
 	struct ops_server *ops;
 	struct redis_pipeline_config pipeline;
 	struct http_loop_hook loop_hook;
@@ -65,7 +70,8 @@ static enum err create_stores(struct redirector *r)
 	r->postgres = pg_pool_new(&(struct pg_pool_config){
 		.url = r->config->pg_url,
 		.application_name = "waymark-redirector",
-		.max = workers + 3, /* plus salt_cache, bloom_filter_loader and host_guard */
+		/* salt_cache, bloom_filter_loader, host_guard and app_documents */
+		.max = workers + 4 + LINK_GATE_CONNECTIONS + LINK_PREVIEW_CONNECTIONS,
 		.wait_ms = r->config->pg_wait_ms,
 		.connect_timeout_ms = r->config->pg_wait_ms / 2,
 		.statement_timeout_ms = r->config->pg_statement_timeout_ms,
@@ -229,6 +235,36 @@ static enum err create_pages(struct redirector *r)
 	return err;
 }
 
+static enum err create_facts(struct redirector *r)
+{
+	enum err err = visitor_facts_open(
+		&(struct visitor_facts_config){
+			.geoip_db = r->config->geoip_db,
+			.ua_regexes = r->config->ua_regexes,
+			.user_agent_cache = (size_t)r->config->user_agent_cache,
+			.check_ms = r->config->hosts_check_ms,
+			.log = r->log,
+			.metrics = r->metrics,
+		},
+		&r->facts);
+	if (err == OK)
+		metrics_set(metrics_gauge(r->metrics, "waymark_redirector_places_known",
+		                          "1 if rules can ask for places: GEOIP_DB is set.", NULL),
+		            visitor_facts_has_places(r->facts));
+	return err;
+}
+
+/* For links with extras. */
+static void create_decisions(struct redirector *r)
+{
+	r->documents = app_documents_start(r->postgres, r->config->hosts_check_ms);
+	r->preview = link_preview_new(r->postgres, r->pages);
+	r->gate = link_gate_new(
+		&(struct link_gate_config){ r->postgres, r->pages, r->clock, r->metrics });
+	visit_recorder_init(&r->recorder, r->events, r->salts, r->config->region, r->clock,
+	                    r->metrics);
+}
+
 static void create_handler(struct redirector *r)
 {
 	r->trusted = config_trusted_proxies(r->config);
@@ -237,20 +273,25 @@ static void create_handler(struct redirector *r)
 	r->tracer = tracer_start(&r->config->tracing, "redirector", r->log, r->metrics);
 	r->redirect = redirect_new(&(struct redirect_config){
 		.lookup = r->lookup,
-		.events = r->events,
-		.salts = r->salts,
 		.client_limiter = r->client_limiter,
 		.unknown_slugs = r->limiter,
-		.hosts = r->hosts,
-		.pages = r->pages,
+		.links = {
+			.recorder = &r->recorder,
+			.facts = r->facts,
+			.gate = r->gate,
+			.hosts = r->hosts,
+			.pages = r->pages,
+			.cache_control = r->config->redirect_cache_control,
+			.clock = r->clock,
+			.log = r->log,
+		},
+		.preview = r->preview,
+		.documents = r->documents,
 		.root_url = r->config->root_url,
-		.cache_control = r->config->redirect_cache_control,
-		.region = r->config->region,
 		.unknown_per_minute = r->config->unknown_slugs_per_minute,
 		.is_slug_exact = slug_case_is_exact(r->config->slug_case),
 		.tracer = r->tracer,
 		.clock = r->clock,
-		.log = r->log,
 		.metrics = r->metrics,
 	});
 }
@@ -278,8 +319,11 @@ enum err redirector_new(const struct config *config, const struct clock *clock,
 		err = create_host_guard(r);
 	if (err == OK)
 		err = create_pages(r);
+	if (err == OK)
+		err = create_facts(r);
 	if (err != OK)
 		goto out;
+	create_decisions(r);
 	create_handler(r);
 	*out = r;
 	return OK;
@@ -305,25 +349,24 @@ static int64_t count_queued_events(void *ctx)
 	return (int64_t)event_shipper_count(ctx).queued;
 }
 
+static int64_t has_places(void *ctx)
+{
+	return visitor_facts_has_places(ctx);
+}
+
 static enum err serve_operators(struct redirector *r)
 {
-	r->counts[0] = (struct ops_server_count){ .name = "events_queued",
-		                                  .value = count_queued_events,
-		                                  .ctx = r->events };
-	r->counts[1] = (struct ops_server_count){ .name = "events_dropped",
-		                                  .value = event_shipper_dropped_lately,
-		                                  .ctx = r->events };
-	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis",
-		                                  .ready = can_redirect,
-		                                  .ctx = r,
-		                                  .can_degrade = has_links_in_memory };
-	r->checks[1] = (struct ops_server_check){ .name = "journal",
-		                                  .ready = event_shipper_is_healthy,
-		                                  .ctx = r->events };
+	r->counts[0] = (struct ops_server_count){ "events_queued", count_queued_events, r->events };
+	r->counts[1] = (struct ops_server_count){ "events_dropped", event_shipper_dropped_lately,
+		                                  r->events };
+	r->counts[2] = (struct ops_server_count){ "places_known", has_places, r->facts };
+	r->checks[0] = (struct ops_server_check){ "postgres_or_redis", can_redirect, r,
+		                                  has_links_in_memory };
+	r->checks[1] =
+		(struct ops_server_check){ "journal", event_shipper_is_healthy, r->events, NULL };
 	/* Redis alone suffices in an outage, but not before the database is migrated. */
-	r->checks[2] = (struct ops_server_check){ .name = "schema",
-		                                  .ready = pg_pool_is_schema_supported,
-		                                  .ctx = r->postgres };
+	r->checks[2] = (struct ops_server_check){ "schema", pg_pool_is_schema_supported,
+		                                  r->postgres, NULL };
 	return ops_server_start(
 		&(struct ops_server_config){
 			.address = r->config->ops_address,
@@ -331,61 +374,12 @@ static enum err serve_operators(struct redirector *r)
 			.checks = r->checks,
 			.check_count = 3,
 			.counts = r->counts,
-			.count_count = 2,
+			.count_count = 3,
 			.metrics = r->metrics,
 			.clock = r->clock,
 			.log = r->log,
 		},
 		&r->ops);
-}
-
-/* Without a pipeline, workers query Redis: slower, but the result is the same. */
-static void *start_pipeline(void *ctx)
-{
-	const struct redis_pipeline_config *config = ctx;
-	struct redis_pipeline *pipeline = NULL;
-	if (redis_pipeline_new(config, &pipeline) != OK)
-		log_error(config->log, "redis_url_rejected");
-	return pipeline;
-}
-
-static int pipeline_descriptor(void *state, short *events)
-{
-	return state ? redis_pipeline_descriptor(state, events) : -1;
-}
-
-static int64_t pipeline_deadline_us(void *state)
-{
-	return state ? redis_pipeline_deadline_us(state) : INT64_MAX;
-}
-
-static void receive_replies(void *state, bool is_readable)
-{
-	if (state)
-		redis_pipeline_receive(state, is_readable);
-}
-
-static void send_queries(void *state)
-{
-	if (state)
-		redis_pipeline_send(state);
-}
-
-static void stop_pipeline(void *state)
-{
-	redis_pipeline_free(state);
-}
-
-/* Runs a pipeline to Redis in each loop that serves visitors (http_exchange_hook_state). */
-static struct http_loop_hook redis_in_loop(const struct redis_pipeline_config *config)
-{
-	return (struct http_loop_hook){ .start = start_pipeline,
-		                        .descriptor = pipeline_descriptor,
-		                        .deadline_us = pipeline_deadline_us,
-		                        .before_requests = receive_replies,
-		                        .after_requests = send_queries,
-		                        .stop = stop_pipeline,
-		                        .ctx = (void *)(uintptr_t)config };
 }
 
 static enum err serve_visitors(struct redirector *r)
@@ -397,7 +391,7 @@ static enum err serve_visitors(struct redirector *r)
 		.clock = r->clock,
 		.log = r->log,
 	};
-	r->loop_hook = redis_in_loop(&r->pipeline);
+	r->loop_hook = redis_loop_hook(&r->pipeline);
 	return http_server_start(
 		&(struct http_server_config){
 			.name = "public",
@@ -409,6 +403,7 @@ static enum err serve_visitors(struct redirector *r)
 			.body_bytes_max = BODY_BYTES_MAX,
 			.needs_length = true,
 			.answers_unread = true,
+			.body_limit = link_gate_body_limit,
 			.header_deadline_ms = HEADER_DEADLINE_MS,
 			.idle_ms = IDLE_MS,
 			.trusted = &r->trusted,
@@ -480,6 +475,10 @@ void redirector_free(struct redirector *r)
 		return;
 	redirect_free(r->redirect);
 	tracer_stop(r->tracer);
+	link_gate_free(r->gate);
+	link_preview_free(r->preview);
+	app_documents_stop(r->documents);
+	visitor_facts_close(r->facts);
 	pages_free(r->pages);
 	page_texts_free(r->texts);
 	unknown_slug_limiter_client_free(r->client_limiter);

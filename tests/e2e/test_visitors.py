@@ -4,12 +4,13 @@ import pytest
 from clients import ask
 
 
-def test_browsers_get_a_page_and_programs_a_problem(visitor):
+def test_browsers_get_a_page_and_programs_a_problem(env, visitor):
     page = visitor.follow("no-such-slug-1")
     assert page.status == 404 and page.headers["content-type"].startswith("text/html")
     text = page.body.decode()
     assert "<!doctype html" in text.lower() and "<title>" in text and 'lang="en"' in text
-    assert "http" not in text.replace("http-equiv", ""), "the page must load nothing from elsewhere"
+    report = f'<a href="{env["LINKS_API_URL"]}/report">'
+    assert report in text and "http" not in text.replace(report, ""), "the page must load nothing from elsewhere"
     problem = visitor.follow("no-such-slug-1", Accept="application/json")
     assert problem.headers["content-type"].startswith("application/problem+json")
     assert problem.json["status"] == 404

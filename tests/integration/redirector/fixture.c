@@ -7,6 +7,7 @@
 
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
+#include "lib/links/link_extras.h"
 #include "tests/support/test.h"
 
 #define METRICS_MAX ((size_t)1024 * 1024)
@@ -186,6 +187,28 @@ void fixture_add_link(struct fixture *f, const char *name)
 	         "SELECT '%s', 'PERMANENT', 'https://example.com/%s', min(id) FROM users",
 	         fixture_slug(f, name, slug), name);
 	test_database_run(f->database, sql);
+}
+
+void fixture_add_link_with(struct fixture *f, const char *name,
+                           const struct Waymark__V1__LinkExtras *extras, const char *columns)
+{
+	uint8_t bytes[LINK_EXTRAS_BYTES_MAX];
+	size_t len = 0;
+	char slug[SLUG_SIZE];
+	const char *problem = "";
+	struct strbuf sql;
+	if (link_extras_check(extras, &problem) != OK)
+		fail_msg("the extras of %s are wrong: %s", name, problem);
+	assert_int_equal(link_extras_pack(extras, bytes, &len), OK);
+	fixture_add_link(f, name);
+	strbuf_init(&sql, 4 * LINK_EXTRAS_BYTES_MAX);
+	strbuf_add_format(&sql, "UPDATE links SET %s%sfeatures = %u, extras = '\\x", columns,
+	                  columns[0] ? ", " : "", link_extras_features(extras));
+	for (size_t i = 0; i < len; i++)
+		strbuf_add_format(&sql, "%02x", bytes[i]);
+	strbuf_add_format(&sql, "' WHERE slug = '%s'", fixture_slug(f, name, slug));
+	test_database_run(f->database, sql.data);
+	strbuf_clear(&sql);
 }
 
 void fixture_change_link(struct fixture *f, const char *name, const char *change)

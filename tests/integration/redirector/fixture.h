@@ -27,6 +27,8 @@
 #define FIXTURE_TIMEOUT_MS 60000
 #define FIXTURE_SLOWNESS 100
 
+struct Waymark__V1__LinkExtras;
+
 /* Addresses without a server. */
 #define FIXTURE_UNREACHABLE_PG "postgresql://nobody@127.0.0.1:1/nothing"
 #define FIXTURE_UNREACHABLE_REDIS "redis://127.0.0.1:1"
@@ -87,6 +89,9 @@ const char *fixture_slug(const struct fixture *f, const char *name, char out[sta
 
 /* Adds an ACTIVE link to https://example.com/<name> to PostgreSQL only. */
 void fixture_add_link(struct fixture *f, const char *name);
+/* The same with extras, and with more columns: "redirect_status = 301", or "". */
+void fixture_add_link_with(struct fixture *f, const char *name,
+                           const struct Waymark__V1__LinkExtras *extras, const char *columns);
 /* Runs UPDATE links SET <change>, version = version + 1 for that link in PostgreSQL only. */
 void fixture_change_link(struct fixture *f, const char *name, const char *change);
 
