@@ -81,6 +81,7 @@ class Redirector(Service):
         dashboard = {"DASHBOARD_URL": f"{self.stack.links_apis[0].url}/app/"} if self.stack.links_apis else {}
         return dashboard | {
             "HTTP_PORT": self.ports[0],
+            "GEOIP_DB": paths.geoip_database(),
             "JOURNAL_DIR": self.state.path("journal", self.name),
             "TRUSTED_PROXIES": "127.0.0.0/8",
         }
