@@ -233,6 +233,10 @@ TEST_CASE(memory_follows_the_changes_of_a_link_with_extras)
 		assert_redirects(f, "rich", "https://example.com/changed");
 	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 2);
 	assert_int_equal(fixture_metric(f, FROM_MEMORY), 4);
+	/* No store has that version, as after a failover that lost it. */
+	publish_without_extras(s, "rich", 9);
+	await(f, "waymark_feed_events_total", 2);
+	assert_int_equal(fixture_get_link(f, "rich", ""), 503);
 }
 
 /* Its destination may be behind a password. */
