@@ -12,11 +12,15 @@
 	"EXISTS (SELECT FROM " table                                                               \
 	" AS other WHERE $1 LIKE '=%' AND slug_key = lower(substr($1, 2) COLLATE \"C\"))"
 
+/* Nearly always enough. Each node of a statement costs its start, also one that does not run. */
+static const char find_link_sql[] =
+	"SELECT " LINK_ROW_ENTRY_COLUMNS " FROM links WHERE slug_key = $1";
+
 /*
- * One statement, because a link may get an earlier slug again between two. PostgreSQL looks among the
+ * Among links again, because one may have got its earlier slug back since. PostgreSQL looks among the
  * aliases only if no link has the key, and for the other kind of key only if no alias has it.
  */
-static const char find_entry_sql[] =
+static const char find_name_sql[] =
 	"SELECT found.*, CASE WHEN id IS NULL THEN " OTHER_KIND("links") " OR " OTHER_KIND(
 		"link_aliases") " END "
 				"FROM (SELECT) AS one LEFT JOIN ("
@@ -45,8 +49,13 @@ enum err link_store_find_entry(struct pg_conn *conn, const char *key, struct lin
 	struct pg_params params = { 0 };
 	pg_params_text(&params, key);
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, find_entry_sql, &params, &rows);
 	struct link_entry entry;
+	enum err err = pg_conn_query(conn, find_link_sql, &params, &rows);
+	if (err == OK && pg_result_count(rows) == 0) {
+		pg_result_free(rows);
+		rows = NULL;
+		err = pg_conn_query(conn, find_name_sql, &params, &rows);
+	}
 	if (err == OK && pg_result_is_null(rows, 0, 0))
 		err = pg_result_bool(rows, 0, HAS_OTHER_KIND) ? ERR_CONFLICT : ERR_NOT_FOUND;
 	if (err == OK)
