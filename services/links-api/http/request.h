@@ -71,6 +71,8 @@ struct request {
 	/* Its deletion has begun. */
 	bool is_workspace_deleted;
 	bool workspace_requires_second_factor;
+	/* Of new links in workspace_id that do not say it themselves. */
+	bool default_forward_query, default_forward_path;
 	/* The session of a login through a provider. */
 	bool is_by_provider;
 	/* The caller has none, and has logged in with a password. */

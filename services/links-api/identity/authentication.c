@@ -272,6 +272,8 @@ static enum err set_workspace(struct request *r, struct pg_conn *conn, int64_t o
 	r->sponsor_id = at.sponsor_id;
 	r->is_workspace_deleted = at.is_deleted;
 	r->workspace_requires_second_factor = at.requires_second_factor;
+	r->default_forward_query = at.default_forward_query;
+	r->default_forward_path = at.default_forward_path;
 	return OK;
 }
 

@@ -27,13 +27,18 @@ enum err membership_parse_role(const char *name, enum workspace_role *role)
 	return ERR_INVALID;
 }
 
-/* Columns from first on: workspace, sponsor, role, is it deleted, does it require a second factor. */
+/*
+ * Columns from first on: workspace, sponsor, role, is it deleted, does it require a second factor, do
+ * its new links forward the query, and the path.
+ */
 static enum err read_membership(const struct pg_result *rows, int first, struct membership *out)
 {
 	out->workspace_id = pg_result_int(rows, 0, first);
 	out->sponsor_id = pg_result_int(rows, 0, first + 1);
 	out->is_deleted = pg_result_bool(rows, 0, first + 3);
 	out->requires_second_factor = pg_result_bool(rows, 0, first + 4);
+	out->default_forward_query = pg_result_bool(rows, 0, first + 5);
+	out->default_forward_path = pg_result_bool(rows, 0, first + 6);
 	return membership_parse_role(pg_result_text(rows, 0, first + 2), &out->role) == OK
 	               ? OK
 	               : ERR_INTERNAL;
@@ -75,7 +80,7 @@ enum err membership_find(struct pg_conn *conn, int64_t user_id, int64_t wanted,
 		"SELECT u.role = 'admin', u.blocked, u.token_generation, "
 		"u.totp_confirmed_at IS NOT NULL, u.email_confirmed_at IS NOT NULL, found.* FROM users u "
 		"LEFT JOIN LATERAL (SELECT w.id, w.sponsor_id, m.role, w.deleted_at IS NOT NULL, "
-		"w.requires_second_factor FROM members m JOIN workspaces w ON w.id = m.workspace_id WHERE m.user_id = u.id "
+		"w.requires_second_factor, w.default_forward_query, w.default_forward_path FROM members m JOIN workspaces w ON w.id = m.workspace_id WHERE m.user_id = u.id "
 		"AND CASE WHEN $2::bigint = 0 THEN w.deleted_at IS NULL ELSE w.id = $2::bigint END "
 		"ORDER BY w.id <> u.id LIMIT 2) AS found ON true "
 		"WHERE u.id = $1 AND u.deleted_at IS NULL",
@@ -94,7 +99,8 @@ enum err membership_find_as_admin(struct pg_conn *conn, int64_t workspace_id,
 	pg_params_int(&params, workspace_id);
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT id, sponsor_id, 'owner', deleted_at IS NOT NULL, requires_second_factor "
+		"SELECT id, sponsor_id, 'owner', deleted_at IS NOT NULL, requires_second_factor, "
+		"default_forward_query, default_forward_path "
 		"FROM workspaces WHERE id = $1",
 		&params, &rows);
 	if (err == OK)

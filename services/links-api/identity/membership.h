@@ -26,6 +26,8 @@ struct membership {
 	/* Its deletion has begun. */
 	bool is_deleted;
 	bool requires_second_factor;
+	/* Of its new links. */
+	bool default_forward_query, default_forward_path;
 };
 
 /* A person who sends a request, and where. */

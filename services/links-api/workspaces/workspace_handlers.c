@@ -20,6 +20,8 @@ static struct json *workspace_json(const struct workspace *w)
 	json_set_int(object, "sponsor_id", w->sponsor_id);
 	json_set_int(object, "members", w->members);
 	json_set_bool(object, "requires_second_factor", w->requires_second_factor);
+	json_set_bool(object, "default_forward_query", w->default_forward_query);
+	json_set_bool(object, "default_forward_path", w->default_forward_path);
 	json_set_time(object, "created_at", w->created_at_us);
 	json_set_time(object, "deleted_at", w->deleted_at_us);
 	return object;
@@ -61,9 +63,12 @@ enum http_progress workspace_handlers_list(void *ctx, struct http_exchange *x)
 /* One request: its input and its result. */
 struct change {
 	struct request *request;
-	bool has_name, has_second_factor;
+	bool has_name;
 	char name[WORKSPACE_STORE_NAME_SIZE];
-	bool requires_second_factor;
+	/* One that is not given stays as it is. */
+	struct change_switch {
+		bool is_given, is_on;
+	} second_factor, forward_query, forward_path;
 	struct workspace workspace;
 	/* Of a deletion. */
 	bool is_other_name;
@@ -152,9 +157,23 @@ enum http_progress workspace_handlers_get(void *ctx, struct http_exchange *x)
 	return err == OK ? send_workspace(r, 200, &workspace) : response_failure(r, err);
 }
 
+static void read_switch(const struct json *object, const char *name, struct change_switch *out,
+                        struct http_problem_fields *wrong)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	const struct json *value = json_get(object, name);
+	member_pointer(name, pointer);
+	out->is_given = value && json_type(value) == JSON_BOOL;
+	if (out->is_given)
+		out->is_on = json_bool(value);
+	else if (value)
+		http_problem_add_field(wrong, pointer, "type", "must be true or false");
+}
+
 static bool read_change(struct request *r, struct change *out)
 {
-	static const char *const names[] = { "name", "requires_second_factor" };
+	static const char *const names[] = { "name", "requires_second_factor",
+		                             "default_forward_query", "default_forward_path" };
 	struct http_problem_fields wrong = { 0 };
 	struct json *body = request_body_read(r);
 	if (!body)
@@ -162,17 +181,22 @@ static bool read_change(struct request *r, struct change *out)
 	out->request = r;
 	member_reject_unknown(body, names, ARRAY_SIZE(names), &wrong);
 	read_name(body, false, out, &wrong);
-	const struct json *value = json_get(body, "requires_second_factor");
-	out->has_second_factor = value && json_type(value) == JSON_BOOL;
-	if (out->has_second_factor)
-		out->requires_second_factor = json_bool(value);
-	else if (value)
-		http_problem_add_field(&wrong, "/requires_second_factor", "type",
-		                       "must be true or false");
+	read_switch(body, "requires_second_factor", &out->second_factor, &wrong);
+	read_switch(body, "default_forward_query", &out->forward_query, &wrong);
+	read_switch(body, "default_forward_path", &out->forward_path, &wrong);
 	json_free(body);
 	if (wrong.count > 0)
 		response_invalid_fields(r, &wrong);
 	return wrong.count == 0;
+}
+
+/* True if that changes *value. */
+static bool apply_switch(const struct change_switch *given, bool *value)
+{
+	bool is_change = given->is_given && given->is_on != *value;
+	if (is_change)
+		*value = given->is_on;
+	return is_change;
 }
 
 static enum err change_on(void *ctx, struct pg_conn *conn)
@@ -182,16 +206,15 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 	enum err err = workspace_store_lock(conn, c->request->workspace_id, w);
 	if (err != OK)
 		return err;
-	bool is_same =
-		(!c->has_name || strcmp(c->name, w->name) == 0) &&
-		(!c->has_second_factor || c->requires_second_factor == w->requires_second_factor);
-	w->role = c->request->role;
-	if (is_same)
-		return OK;
-	if (c->has_name)
+	bool is_changed = c->has_name && strcmp(c->name, w->name) != 0;
+	if (is_changed)
 		snprintf(w->name, sizeof(w->name), "%s", c->name);
-	if (c->has_second_factor)
-		w->requires_second_factor = c->requires_second_factor;
+	is_changed |= apply_switch(&c->second_factor, &w->requires_second_factor);
+	is_changed |= apply_switch(&c->forward_query, &w->default_forward_query);
+	is_changed |= apply_switch(&c->forward_path, &w->default_forward_path);
+	w->role = c->request->role;
+	if (!is_changed)
+		return OK;
 	err = workspace_store_change(conn, w);
 	return err == OK ? record(c, conn, "workspace.update") : err;
 }

@@ -15,6 +15,8 @@ void workspace_store_read(const struct pg_result *rows, size_t row, struct works
 		.created_at_us = pg_result_time(rows, row, 6),
 		.deleted_at_us = pg_result_time(rows, row, 7),
 		.is_restoring = pg_result_bool(rows, row, 8),
+		.default_forward_query = pg_result_bool(rows, row, 9),
+		.default_forward_path = pg_result_bool(rows, row, 10),
 	};
 	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, row, 1));
 	if (membership_parse_role(pg_result_text(rows, row, 2), &out->role) != OK)
@@ -85,9 +87,12 @@ enum err workspace_store_change(struct pg_conn *conn, const struct workspace *wo
 	pg_params_int(&params, workspace->id);
 	pg_params_text(&params, workspace->name);
 	pg_params_bool(&params, workspace->requires_second_factor);
-	return pg_conn_query(
-		conn, "UPDATE workspaces SET name = $2, requires_second_factor = $3 WHERE id = $1",
-		&params, NULL);
+	pg_params_bool(&params, workspace->default_forward_query);
+	pg_params_bool(&params, workspace->default_forward_path);
+	return pg_conn_query(conn,
+	                     "UPDATE workspaces SET name = $2, requires_second_factor = $3, "
+	                     "default_forward_query = $4, default_forward_path = $5 WHERE id = $1",
+	                     &params, NULL);
 }
 
 /* --- members --- */

@@ -31,6 +31,8 @@ struct workspace {
 	/* Whose limits it uses up. */
 	int64_t sponsor_id;
 	bool requires_second_factor;
+	/* Of new links that do not say it themselves. */
+	bool default_forward_query, default_forward_path;
 	int64_t members;
 	int64_t created_at_us;
 	/* 0 = it is not deleted. */
@@ -43,7 +45,7 @@ struct workspace {
 #define WORKSPACE_STORE_COLUMNS(role_)                                                             \
 	"w.id, w.name, " role_ ", w.sponsor_id, w.requires_second_factor, "                        \
 	"(SELECT count(*) FROM members other WHERE other.workspace_id = w.id), w.created_at, "     \
-	"w.deleted_at, w.closing = 'restoring'"
+	"w.deleted_at, w.closing = 'restoring', w.default_forward_query, w.default_forward_path"
 
 void workspace_store_read(const struct pg_result *rows, size_t row, struct workspace *out);
 
@@ -60,7 +62,7 @@ enum err workspace_store_lock(struct pg_conn *conn, int64_t id, struct workspace
 enum err workspace_store_create(struct pg_conn *conn, int64_t user_id, const char *name,
                                 int64_t *id) MUST_CHECK;
 
-/* Writes name and requires_second_factor. */
+/* Writes name, requires_second_factor and the defaults of new links. */
 enum err workspace_store_change(struct pg_conn *conn, const struct workspace *workspace) MUST_CHECK;
 
 /* --- members: call these inside a transaction that holds workspace_store_lock --- */
