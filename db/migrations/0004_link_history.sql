@@ -75,3 +75,5 @@ CREATE TRIGGER link_history_created AFTER INSERT ON links REFERENCING NEW TABLE 
     WHEN (current_setting('waymark.actor_id', true) <> '') EXECUTE FUNCTION link_history_created();
 
 GRANT SELECT ON link_history TO waymark_links_api;
+-- links-api adds what changed in extras, which no trigger can read.
+GRANT UPDATE (fields) ON link_history TO waymark_links_api;

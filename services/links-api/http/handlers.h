@@ -122,7 +122,7 @@ enum http_progress workspace_handlers_list(void *ctx, struct http_exchange *x);
 enum http_progress workspace_handlers_create(void *ctx, struct http_exchange *x);
 /* → 200 {workspace}, also during the week in which its deletion can be undone */
 enum http_progress workspace_handlers_get(void *ctx, struct http_exchange *x);
-/* {name?, requires_second_factor?} → 200 {workspace}, 400 */
+/* {name?, requires_second_factor?, default_forward_query?, default_forward_path?} → 200 {workspace}, 400 */
 enum http_progress workspace_handlers_change(void *ctx, struct http_exchange *x);
 /* {name}: its name, as a precaution → 204, 400, 409 */
 enum http_progress workspace_handlers_delete(void *ctx, struct http_exchange *x);
@@ -339,6 +339,13 @@ enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x);
  */
 enum http_progress visit_export_list(void *ctx, struct http_exchange *x);
 
+/*
+ * Where a visitor would go, by a link or by rules that are not saved yet. {link_id?, original_url?,
+ * rules?, split?, forward_query?, visitor?} → 200 {kind, rule, variant, variants, url, fallback_url}, 400.
+ * Counts and changes nothing.
+ */
+enum http_progress link_tester_decide(void *ctx, struct http_exchange *x);
+
 /* --- tags, live, QR codes --- */
 
 /*
@@ -364,7 +371,7 @@ enum http_progress tag_handlers_delete(void *ctx, struct http_exchange *x);
 enum http_progress live_handlers_get(void *ctx, struct http_exchange *x);
 
 /*
- * The short URL of a link as a QR code (qr_code.h) → 200, 304, 400 (an invalid format, size or margin,
+ * The short URL of a link, with ?qr=1, as a QR code (qr_code.h) → 200, 304, 400 (an invalid format, size or margin,
  * or a size of less than one pixel per module), 404, 406
  */
 enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x);

@@ -214,6 +214,8 @@ void *password_job_new(struct request *r, size_t size)
 void password_job_free(void *state)
 {
 	const struct password_job *job = state;
+	if (job->clear)
+		job->clear(state);
 	explicit_bzero(state, job->size);
 	free(state);
 }

@@ -66,6 +66,8 @@ struct password_job {
 	/* Of the whole state. */
 	size_t size;
 	void (*run)(void *state);
+	/* Releases what the state owns; NULL = nothing. Set it before password_job_submit. */
+	void (*clear)(void *state);
 	enum password_door door;
 	/* Of a login or share: a digest, to keep it out of Redis. */
 	char subject[2 * DIGEST_SIZE + 1];
@@ -75,7 +77,7 @@ struct password_job {
 
 /* Zeroed. size: of a struct that begins with a struct password_job. */
 void *password_job_new(struct request *r, size_t size);
-/* Overwrites the whole state. */
+/* Calls clear, and overwrites the whole state. */
 void password_job_free(void *state);
 
 /*

@@ -6,6 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
+#include "lib/links/visit_limit.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/response.h"
@@ -72,6 +73,20 @@ static void read_claim(const struct json *object, struct link_bulk_item *item,
 	secret_hash(token, item->claim_token_hash);
 }
 
+static void read_creation(const struct request *r, const struct json *value,
+                          struct link_bulk_item *item, struct http_problem_fields *wrong)
+{
+	struct link_request *input = &item->input;
+	enum err err = link_request_read(value, LINK_REQUEST_CREATE, r->api->base,
+	                                 request_now_us(r), input, wrong);
+	link_request_reject_in_bulk(value, wrong);
+	if (err == OK && wrong->count == 0)
+		err = link_extras_request_pack(&input->extras, r->default_forward_query,
+		                               r->default_forward_path);
+	if (err == OK)
+		item->creation.requested = link_request_new_link(input, r->workspace_id);
+}
+
 static void read_item(const struct link_bulk *bulk, enum link_bulk_kind kind,
                       const struct json *value, struct link_bulk_item *item)
 {
@@ -84,9 +99,8 @@ static void read_item(const struct link_bulk *bulk, enum link_bulk_kind kind,
 	else if (kind == LINK_BULK_SYNC && !json_get(value, "original_url"))
 		http_problem_add_field(&wrong, "/claim_token", "required",
 		                       "claim_token or original_url is required");
-	else if (link_request_read(value, LINK_REQUEST_CREATE, r->api->base, request_now_us(r),
-	                           &item->input, &wrong) == OK)
-		item->creation.requested = link_request_new_link(&item->input, r->workspace_id);
+	else
+		read_creation(r, value, item, &wrong);
 	if (wrong.count > 0)
 		reject_item(bulk, item, &wrong);
 	else if (!item->is_claim && !request_sees_tags(r, &item->input.tags))
@@ -221,6 +235,19 @@ static enum err add_notes(const struct link_bulk *bulk, struct pg_conn *conn)
 	return err;
 }
 
+static enum err set_limits(const struct link_bulk *bulk, struct pg_conn *conn)
+{
+	enum err err = OK;
+	for (size_t i = 0; err == OK && i < bulk->count; i++) {
+		const struct link_bulk_item *item = &bulk->items[i];
+		if (item->outcome == BULK_CREATED &&
+		    item->input.extras.features & LINK_FEATURE_LIMIT)
+			err = visit_limit_set(conn, item->link.entry.id,
+			                      item->input.extras.extras->max_visits);
+	}
+	return err;
+}
+
 /* All that the response shows beside the links themselves. */
 static enum err read_details(struct link_bulk *bulk, struct pg_conn *conn)
 {
@@ -251,6 +278,8 @@ static enum err run_items(struct link_bulk *bulk, struct pg_conn *conn)
 		err = bulk_create_run(bulk, conn);
 	if (err == OK)
 		err = add_notes(bulk, conn);
+	if (err == OK)
+		err = set_limits(bulk, conn);
 	if (err == OK)
 		err = audit(bulk, conn, BULK_CLAIMED, LINK_CHANGE_CLAIMED);
 	if (err == OK)

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "services/links-api/links/utm.h"
+
 static bool tags_equal(const struct link_tags *a, const struct link_tags *b)
 {
 	if (a->count != b->count)
@@ -21,6 +23,7 @@ static bool links_equal(const struct link *a, const struct link *b)
 	       x->starts_at_us == y->starts_at_us && x->expires_at_us == y->expires_at_us &&
 	       strcmp(x->original_url, y->original_url) == 0 &&
 	       strcmp(x->expired_url, y->expired_url) == 0 && strcmp(a->title, b->title) == 0 &&
+	       x->extras_len == y->extras_len && memcmp(x->extras, y->extras, x->extras_len) == 0 &&
 	       tags_equal(&a->tags, &b->tags);
 }
 
@@ -103,6 +106,35 @@ static bool has_valid_start(const struct link_request *request, const struct lin
 	return false;
 }
 
+static enum err apply_utm(const struct link_request *request, struct link_entry *entry,
+                          struct link_change_conflict *conflict)
+{
+	enum err err = request->utm ? utm_apply(request->utm, entry->original_url,
+	                                        request->destination_bytes_max, entry->original_url)
+	                            : OK;
+	if (err == ERR_LIMIT)
+		*conflict = (struct link_change_conflict){
+			"/original_url", "too-many-bytes",
+			"would be too long with these utm parameters"
+		};
+	else if (err != OK)
+		*conflict = (struct link_change_conflict){
+			"/original_url", "url-scheme", "leads to an app and has no utm parameters"
+		};
+	return err == OK ? OK : ERR_CONFLICT;
+}
+
+static enum err apply_extras(const struct link_request *request, struct link *link,
+                             struct link_change_conflict *conflict)
+{
+	enum err err = link_extras_request_apply(&request->extras, link);
+	if (err != ERR_LIMIT)
+		return err;
+	*conflict = (struct link_change_conflict){ "", "too-many-bytes",
+		                                   LINK_EXTRAS_REQUEST_TOO_LARGE };
+	return ERR_CONFLICT;
+}
+
 enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
                           enum link_change *change, struct link_change_conflict *conflict)
 {
@@ -111,6 +143,11 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
 		return ERR_NOT_FOUND;
 	struct link edited = *link;
 	apply_members(request, &edited);
+	enum err err = apply_utm(request, &edited.entry, conflict);
+	if (err == OK)
+		err = apply_extras(request, &edited, conflict);
+	if (err != OK)
+		return err;
 	if (!apply_tags(request, &edited.tags)) {
 		*conflict =
 			(struct link_change_conflict){ "/add_tags", "too-many",

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "lib/links/visit_limit.h"
 #include "services/links-api/http/etag.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/response.h"
+#include "services/links-api/identity/password_job.h"
 #include "services/links-api/identity/secret.h"
 #include "services/links-api/links/idempotency.h"
 #include "services/links-api/links/link_audit.h"
@@ -18,10 +20,12 @@
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/links/link_request.h"
 #include "services/links-api/links/link_reuse_store.h"
+#include "services/links-api/links/link_zone.h"
 #include "services/links-api/links/slug_allocator.h"
 
 /* One POST that creates a link. Each try of the transaction sets the fields from claim_token on. */
 struct creation {
+	struct password_job job;
 	struct request *request;
 	/* See invalid_fields; only a stored response can still succeed. */
 	bool is_invalid;
@@ -42,26 +46,33 @@ struct creation {
 	struct link_quota quota;
 };
 
-/* NULL: the body is not JSON, and the request has been answered. */
+static void creation_clear(void *state)
+{
+	struct creation *c = state;
+	link_request_clear(&c->input);
+	link_details_clear(&c->details);
+}
+
+/* NULL: the body is not JSON or a store failed, and the request has been answered. */
 static struct creation *creation_new(struct request *r, enum link_request_kind kind)
 {
 	struct json *body = request_body_read(r);
 	if (!body)
 		return NULL;
-	struct creation *c = mem_zero(sizeof(*c));
+	struct creation *c = password_job_new(r, sizeof(*c));
+	c->job.clear = creation_clear;
 	c->request = r;
 	enum err err = link_request_read(body, kind, r->api->base, request_now_us(r), &c->input,
 	                                 &c->invalid_fields);
-	c->is_invalid = err != OK;
 	json_free(body);
-	return c;
-}
-
-static void creation_free(struct creation *c)
-{
-	link_request_clear(&c->input);
-	link_details_clear(&c->details);
-	free(c);
+	if (err == OK)
+		err = link_zone_fill(r, &c->input.extras, &c->invalid_fields);
+	c->is_invalid = err == ERR_INVALID;
+	if (err == OK || err == ERR_INVALID)
+		return c;
+	response_failure(r, err);
+	password_job_free(c);
+	return NULL;
 }
 
 /* --- steps of the transaction --- */
@@ -107,6 +118,11 @@ static enum err insert(struct creation *c, struct pg_conn *conn,
 	if (err != OK)
 		return err;
 	err = write_notes(c, conn);
+	if (err == OK && c->input.extras.features & LINK_FEATURE_LIMIT) {
+		int64_t max_visits = c->input.extras.extras->max_visits;
+		err = visit_limit_set(conn, c->link.entry.id, max_visits);
+		c->details.visits_left[0] = max_visits;
+	}
 	if (err != OK)
 		return err;
 	return link_audit_add(c->request, conn, LINK_CHANGE_CREATED, &c->link);
@@ -252,18 +268,49 @@ static enum http_progress run(struct creation *c)
 	return progress;
 }
 
+static enum http_progress pack_and_run(struct creation *c)
+{
+	struct request *r = c->request;
+	enum err err =
+		c->is_invalid ? OK
+			      : link_extras_request_pack(&c->input.extras, r->default_forward_query,
+	                                                 r->default_forward_path);
+	c->is_invalid |= err == ERR_LIMIT;
+	if (err == ERR_LIMIT)
+		http_problem_add_field(&c->invalid_fields, "", "too-many-bytes", "%s",
+		                       LINK_EXTRAS_REQUEST_TOO_LARGE);
+	else if (err != OK)
+		return response_failure(r, err);
+	if (c->is_invalid && !http_exchange_header(r->exchange, "Idempotency-Key"))
+		return response_invalid_fields(r, &c->invalid_fields);
+	return run(c);
+}
+
+/* In a password thread. */
+static void hash_and_run(void *state)
+{
+	struct creation *c = state;
+	enum err err = link_extras_request_hash(&c->input.extras);
+	if (err == OK)
+		pack_and_run(c);
+	else
+		response_failure(c->request, err);
+}
+
 static enum http_progress create(struct request *r, enum link_request_kind kind)
 {
 	struct creation *c = creation_new(r, kind);
 	enum http_progress progress = HTTP_COMPLETE;
-	if (c && !c->is_invalid && !request_sees_tags(r, &c->input.tags))
+	if (!c)
+		return HTTP_COMPLETE;
+	if (!c->is_invalid && !request_sees_tags(r, &c->input.tags))
 		progress = response_key_limited(r, "A new link must have a tag of this API key.");
-	else if (c && c->is_invalid && !http_exchange_header(r->exchange, "Idempotency-Key"))
-		progress = response_invalid_fields(r, &c->invalid_fields);
-	else if (c)
-		progress = run(c);
-	if (c)
-		creation_free(c);
+	else if (!c->is_invalid && link_extras_request_needs_hash(&c->input.extras))
+		return password_job_submit(c, PASSWORD_DOOR_NEW_GUARD, r->user_id, NULL,
+		                           hash_and_run);
+	else
+		progress = pack_and_run(c);
+	password_job_free(c);
 	return progress;
 }
 

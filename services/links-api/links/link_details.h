@@ -1,5 +1,6 @@
 /*
- * What the API shows of links beside their rows: visits, the last check of the destination, notes.
+ * What the API shows of links beside their rows: visits and how many are left, the last check of the
+ * destination, notes.
  * Begin with { 0 }. Not thread-safe.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_DETAILS_H
@@ -19,6 +20,8 @@ struct link_details {
 	struct link_check *checks;
 	/* Of link_notes_store_get_bulk. */
 	char **notes;
+	/* Of visit_limit_left. */
+	int64_t *visits_left;
 };
 
 /*
@@ -28,7 +31,7 @@ struct link_details {
 enum err link_details_read(struct link_details *details, const struct request *r,
                            struct pg_conn *conn, const int64_t *ids, size_t count) MUST_CHECK;
 
-/* The same for one link that has just been created. notes: NULL = not for this reader. */
+/* The same for one link that has just been created, without a limit. notes: NULL = not for this reader. */
 void link_details_set_new(struct link_details *details, int64_t link_id, const char *notes);
 
 void link_details_clear(struct link_details *details);

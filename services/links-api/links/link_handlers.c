@@ -1,15 +1,15 @@
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/mem.h"
 #include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
+#include "lib/links/visit_limit.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/etag.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/membership.h"
+#include "services/links-api/identity/password_job.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
@@ -18,13 +18,16 @@
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/link_write.h"
+#include "services/links-api/links/link_zone.h"
 
 /* --- one link --- */
 
-/* The link of a request, and what is read with it. About 10 KB. */
+/* The link of a request, and what is read with it. About 40 KB. */
 struct handled_link {
 	struct link link;
 	struct link_details details;
+	/* Before a change. */
+	struct link_history_extras before;
 	struct link_change_conflict conflict;
 	/* If-Match names another version. */
 	bool is_stale;
@@ -90,11 +93,17 @@ static enum err read_details(const struct request *r, struct pg_conn *conn, stru
 	return link_details_read(&s->details, r, conn, &s->link.entry.id, 1);
 }
 
+static void clear(struct handled_link *s)
+{
+	link_details_clear(&s->details);
+	link_history_clear_extras(&s->before);
+}
+
 /* Ends the request. */
 static enum http_progress answer(struct request *r, struct handled_link *s, enum err err)
 {
 	enum http_progress progress = err == OK ? answer_link(r, s) : answer_error(r, s, err);
-	link_details_clear(&s->details);
+	clear(s);
 	return progress;
 }
 
@@ -145,16 +154,6 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 
 /* --- changes --- */
 
-static enum err write_change(const struct request *r, struct pg_conn *conn, enum link_change change,
-                             struct handled_link *s)
-{
-	enum err err = link_history_begin(r, conn);
-	if (err == OK)
-		err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, &s->link)
-		                                   : link_write_update(conn, &s->link, &change, 1);
-	return err == OK ? link_audit_add(r, conn, change, &s->link) : err;
-}
-
 struct change_context {
 	const struct request *request;
 	link_change_rule rule;
@@ -162,6 +161,8 @@ struct change_context {
 	const void *arg;
 	/* The new ones; NULL = they stay. */
 	const char *notes;
+	/* Among those of arg; NULL = none. */
+	const struct link_extras_request *extras;
 	struct handled_link *link;
 	/* The workspace must not be deleted at the same time. */
 	bool needs_workspace;
@@ -211,6 +212,22 @@ static enum err write_notes(const struct change_context *c, struct pg_conn *conn
 	return err;
 }
 
+static enum err write_change(const struct change_context *c, struct pg_conn *conn,
+                             enum link_change change)
+{
+	const struct request *r = c->request;
+	struct link *link = &c->link->link;
+	enum err err = link_history_begin(r, conn);
+	if (err == OK)
+		err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, link)
+		                                   : link_write_update(conn, link, &change, 1);
+	if (err == OK && c->extras && c->extras->members & LINK_EXTRAS_MAX_VISITS)
+		err = visit_limit_set(conn, link->entry.id, c->extras->extras->max_visits);
+	if (err == OK && change != LINK_CHANGE_PURGED)
+		err = link_history_add_extras(conn, &c->link->before, link, 1);
+	return err == OK ? link_audit_add(r, conn, change, link) : err;
+}
+
 static enum err write_if_changed(const struct change_context *c, struct pg_conn *conn)
 {
 	const struct request *r = c->request;
@@ -222,6 +239,7 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 	if (err != OK)
 		return err;
 	int64_t version = s->link.entry.version;
+	link_history_keep_extras(&s->before, &s->link.entry);
 	err = c->rule(c->arg, request_now_us(r), &s->link, &change, &s->conflict);
 	if (err == ERR_NOT_FOUND)
 		return err;
@@ -236,7 +254,7 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 	if (err == OK)
 		err = write_notes(c, conn, &change);
 	if (err == OK && change != LINK_CHANGE_NOTHING)
-		err = write_change(r, conn, change, s);
+		err = write_change(c, conn, change);
 	return err == OK ? read_details(r, conn, s) : err;
 }
 
@@ -277,39 +295,76 @@ static bool read_if_match(struct request *r)
 	return false;
 }
 
-/* NULL: the body is invalid, and the request has been answered. */
-static struct link_request *read_changes(struct request *r)
+/* One PATCH. */
+struct patch {
+	struct password_job job;
+	struct link_request changes;
+	struct handled_link link;
+};
+
+static void patch_clear(void *state)
 {
+	struct patch *patch = state;
+	link_request_clear(&patch->changes);
+	clear(&patch->link);
+}
+
+/* False: the body is invalid or a store failed, and the request has been answered. */
+static bool read_changes(struct request *r, struct link_request *out)
+{
+	struct http_problem_fields wrong = { 0 };
 	struct json *body = request_body_read(r);
 	if (!body)
-		return NULL;
-	struct link_request *changes = mem_zero(sizeof(*changes));
-	struct http_problem_fields wrong = { 0 };
+		return false;
 	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, r->api->base, request_now_us(r),
-	                                 changes, &wrong);
+	                                 out, &wrong);
 	json_free(body);
 	if (err == OK)
-		return changes;
-	response_invalid_fields(r, &wrong);
-	free(changes);
-	return NULL;
+		err = link_zone_fill(r, &out->extras, &wrong);
+	if (err == ERR_INVALID)
+		response_invalid_fields(r, &wrong);
+	else if (err != OK)
+		response_failure(r, err);
+	return err == OK;
+}
+
+static enum http_progress apply_patch(struct patch *patch)
+{
+	struct request *r = patch->job.request;
+	const struct link_request *changes = &patch->changes;
+	struct change_context context = { r, link_change_edit, changes, .extras = &changes->extras,
+		                          .link = &patch->link };
+	if (changes->members & LINK_REQUEST_NOTES)
+		context.notes = changes->notes ? changes->notes : "";
+	return answer(r, &patch->link, change(&context));
+}
+
+/* In a password thread. */
+static void hash_and_apply(void *state)
+{
+	struct patch *patch = state;
+	enum err err = link_extras_request_hash(&patch->changes.extras);
+	if (err == OK)
+		apply_patch(patch);
+	else
+		response_failure(patch->job.request, err);
 }
 
 enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct handled_link s = { 0 };
-	struct link_request *changes = read_if_match(r) ? read_changes(r) : NULL;
-	if (!changes)
-		return HTTP_COMPLETE;
-	struct change_context context = { r, link_change_edit, changes, .link = &s };
-	if (changes->members & LINK_REQUEST_NOTES)
-		context.notes = changes->notes ? changes->notes : "";
-	enum err err = change(&context);
-	link_request_clear(changes);
-	free(changes);
-	return answer(r, &s, err);
+	enum http_progress progress = HTTP_COMPLETE;
+	struct patch *patch = password_job_new(r, sizeof(*patch));
+	patch->job.clear = patch_clear;
+	bool is_valid = read_if_match(r) && read_changes(r, &patch->changes);
+	if (is_valid && link_extras_request_needs_hash(&patch->changes.extras))
+		return password_job_submit(patch, PASSWORD_DOOR_NEW_GUARD, r->user_id, NULL,
+		                           hash_and_apply);
+	if (is_valid)
+		progress = apply_patch(patch);
+	password_job_free(patch);
+	return progress;
 }
 
 static enum err read_hard(const char *query, bool *hard, struct http_problem_fields *wrong)
@@ -337,7 +392,7 @@ enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 	struct change_context context = { r, hard ? link_change_purge : link_change_delete,
 		                          .link = &s };
 	enum err err = change(&context);
-	link_details_clear(&s.details);
+	clear(&s);
 	return err == OK ? response_no_content(r) : answer_error(r, &s, err);
 }
 

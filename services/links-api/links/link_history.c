@@ -2,17 +2,23 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/links/link_store.h"
+#include "lib/postgres/sql_column.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
+#include "services/links-api/links/link_extras_json.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
+/* More than the changes of any extras take. */
+#define EXTRAS_JSON_MAX ((size_t)16 * LINK_EXTRAS_BYTES_MAX)
 
 enum err link_history_begin(const struct request *r, struct pg_conn *conn)
 {
@@ -25,6 +31,73 @@ enum err link_history_begin(const struct request *r, struct pg_conn *conn)
 	                     "COALESCE(NULLIF($2::bigint, 0)::text, ''), true)",
 	                     &params, NULL);
 }
+
+/* --- extras --- */
+
+void link_history_keep_extras(struct link_history_extras *extras, const struct link_entry *entry)
+{
+	link_history_clear_extras(extras);
+	extras->len = entry->extras_len;
+	if (extras->len > 0)
+		extras->bytes = mem_copy(entry->extras, entry->extras_len);
+}
+
+void link_history_clear_extras(struct link_history_extras *extras)
+{
+	free(extras->bytes);
+	*extras = (struct link_history_extras){ 0 };
+}
+
+static void add_fields(struct sql_column *ids, struct sql_column *fields, int64_t link_id,
+                       struct json *changes)
+{
+	struct strbuf text;
+	strbuf_init(&text, EXTRAS_JSON_MAX);
+	json_write(changes, &text);
+	json_free(changes);
+	sql_column_add_int(ids, link_id);
+	sql_column_add_text(fields, text.data);
+	strbuf_clear(&text);
+}
+
+/* links.version and not that of the entry, which may be higher (link_row.h). */
+static enum err write_fields(struct pg_conn *conn, struct sql_column *ids,
+                             struct sql_column *fields)
+{
+	struct pg_params params = { 0 };
+	enum err err = sql_column_param(ids, &params);
+	if (err == OK)
+		err = sql_column_param(fields, &params);
+	return err == OK
+	               ? pg_conn_query(
+				 conn,
+				 "UPDATE link_history h SET fields = h.fields || new.fields::jsonb "
+				 "FROM unnest($1::bigint[], $2::text[]) AS new (id, fields) "
+				 "JOIN links ON links.id = new.id "
+				 "WHERE h.link_id = links.id AND h.version = links.version",
+				 &params, NULL)
+	               : err;
+}
+
+enum err link_history_add_extras(struct pg_conn *conn, const struct link_history_extras *before,
+                                 const struct link *links, size_t count)
+{
+	struct sql_column ids, fields;
+	sql_column_init_for(&ids, SQL_COLUMN_INT8, count, sizeof(int64_t));
+	sql_column_init_for(&fields, SQL_COLUMN_TEXT, count, EXTRAS_JSON_MAX);
+	for (size_t i = 0; i < count; i++) {
+		struct json *changes =
+			link_extras_json_changes(before[i].bytes, before[i].len, &links[i].entry);
+		if (changes)
+			add_fields(&ids, &fields, links[i].entry.id, changes);
+	}
+	enum err err = ids.count > 0 ? write_fields(conn, &ids, &fields) : OK;
+	sql_column_clear(&ids);
+	sql_column_clear(&fields);
+	return err;
+}
+
+/* --- reading --- */
 
 struct link_history_query {
 	int64_t link_id;

@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "lib/links/host_guard.h"
+#include "lib/links/visit_limit.h"
 #include "services/links-api/destinations/destination_host.h"
+#include "services/links-api/links/link_extras_json.h"
+#include "services/links-api/links/utm.h"
 
 static struct json *tags_json(const struct link_tags *tags)
 {
@@ -36,6 +39,20 @@ static void set_check(struct json *json, const struct link_check *check)
 	json_set_time(json, "last_checked_at", check->last_checked_at_us);
 }
 
+static const char *state_name(const struct link_entry *entry, int64_t visits_left, int64_t now_us)
+{
+	enum link_state state = link_state_at(entry, now_us);
+	return state == LINK_STATE_ACTIVE && visits_left == 0 ? "used_up" : link_state_name(state);
+}
+
+static void set_visits_left(struct json *json, int64_t visits_left)
+{
+	if (visits_left == VISIT_LIMIT_NONE)
+		json_set_null(json, "visits_left");
+	else
+		json_set_int(json, "visits_left", visits_left);
+}
+
 struct json *link_json_new(const struct link *link, const struct link_details *details,
                            size_t place, const struct public_base *base, int64_t now_us)
 {
@@ -61,8 +78,10 @@ struct json *link_json_new(const struct link *link, const struct link_details *d
 	json_set_bool(json, "destination_blocked",
 	              base->hosts && host_guard_check(base->hosts, entry->original_url) !=
 	                                     HOST_POLICY_ALLOWED);
+	json_set_text(json, "blocked_reason",
+	              link->blocked_reason[0] ? link->blocked_reason : NULL);
 	json_set_text(json, "link_type", link_type_name(link->type));
-	json_set_text(json, "state", link_state_name(link_state_at(entry, now_us)));
+	json_set_text(json, "state", state_name(entry, details->visits_left[place], now_us));
 	json_set_int(json, "redirect_status", entry->redirect_status);
 	json_set_time(json, "starts_at", entry->starts_at_us);
 	json_set_time(json, "expires_at", entry->expires_at_us);
@@ -70,6 +89,9 @@ struct json *link_json_new(const struct link *link, const struct link_details *d
 	json_set_text(json, "title", link->title);
 	json_set(json, "tags", tags_json(&link->tags));
 	json_set_text(json, "notes", details->notes[place]);
+	utm_json_set(json, entry->original_url);
+	link_extras_json_set(json, entry);
+	set_visits_left(json, details->visits_left[place]);
 	json_set_int(json, "version", entry->version);
 	json_set_int(json, "humans", statistics->visit_count);
 	json_set_int(json, "bots", statistics->bot_count);

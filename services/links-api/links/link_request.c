@@ -14,6 +14,7 @@
 #include "services/links-api/http/member.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/reserved_slugs.h"
+#include "services/links-api/links/utm.h"
 
 #define DEFAULT_REDIRECT_STATUS 302
 
@@ -148,7 +149,32 @@ static void read_reuse(const struct reading *r, const struct json *value, const 
 		http_problem_add_field(r->wrong, pointer, "type", "must be true or false");
 }
 
+/* "utm_source" … */
+static void read_utm(const struct reading *r, const struct json *value, const char *pointer)
+{
+	for (size_t i = 0; i < UTM_COUNT; i++)
+		if (strcmp(pointer + 1, utm_name(i)) == 0)
+			utm_read(&r->out->utm, i, value, pointer, r->wrong);
+}
+
+/* link_extras_request_read reads all of them together. */
+static void leave_extras(const struct reading *r, const struct json *value, const char *pointer)
+{
+	(void)r;
+	(void)value;
+	(void)pointer;
+}
+
 #define CREATE (LINK_REQUEST_CREATE | LINK_REQUEST_CREATE_PUBLIC)
+#define OF_EXTRAS(name)                                                                            \
+	{                                                                                          \
+		name, LINK_REQUEST_EXTRAS, LINK_REQUEST_CREATE | CHANGE, leave_extras,             \
+			"cannot be set without a login"                                            \
+	}
+#define OF_UTM(name)                                                                               \
+	{                                                                                          \
+		name, LINK_REQUEST_UTM, CREATE | CHANGE, read_utm, NULL                            \
+	}
 #define CHANGE LINK_REQUEST_CHANGE
 
 static const struct {
@@ -179,6 +205,18 @@ static const struct {
 	{ "state", LINK_REQUEST_STATE, CHANGE, read_state, "cannot be set on a new link" },
 	{ "reuse", LINK_REQUEST_REUSE, LINK_REQUEST_CREATE, read_reuse,
 	  "is only allowed when you create a link with a login" },
+	OF_UTM("utm_source"),
+	OF_UTM("utm_medium"),
+	OF_UTM("utm_campaign"),
+	OF_UTM("utm_term"),
+	OF_UTM("utm_content"),
+	OF_EXTRAS("rules"),
+	OF_EXTRAS("split"),
+	OF_EXTRAS("forward_query"),
+	OF_EXTRAS("forward_path"),
+	OF_EXTRAS("max_visits"),
+	OF_EXTRAS("password"),
+	OF_EXTRAS("preview"),
 };
 #define MEMBER_COUNT ARRAY_SIZE(members)
 
@@ -202,16 +240,58 @@ static void read_member(const struct reading *r, enum link_request_kind kind, co
 	http_problem_add_field(r->wrong, pointer, "unknown", "unknown field");
 }
 
+/* Of a new link the destination is known. */
+static void apply_utm(const struct reading *r)
+{
+	struct link_request *out = r->out;
+	char url[LINK_URL_SIZE];
+	if (!out->utm || !out->original_url)
+		return;
+	enum err err = utm_apply(out->utm, out->original_url, out->destination_bytes_max, url);
+	free(out->utm);
+	out->utm = NULL;
+	if (err == OK) {
+		free(out->original_url);
+		out->original_url = mem_text(url);
+	} else if (err == ERR_LIMIT) {
+		http_problem_add_field(r->wrong, "/original_url", "too-many-bytes",
+		                       "must have at most %zu bytes with its utm parameters",
+		                       out->destination_bytes_max);
+	} else {
+		http_problem_add_field(
+			r->wrong, "/original_url", "url-scheme",
+			"must begin with http:// or https:// to have utm parameters");
+	}
+}
+
+/* A link of any extras might be the one to reuse, and none that was asked for. */
+static void refuse_extras_with_reuse(const struct reading *r)
+{
+	const struct link_extras_request *extras = &r->out->extras;
+	unsigned features = extras->extras ? link_extras_features(extras->extras) : 0;
+	if (r->out->reuse &&
+	    (features & ~LINK_FEATURE_FORWARD || link_extras_request_needs_hash(extras)))
+		http_problem_add_field(
+			r->wrong, "/reuse", "exclusive",
+			"is not for links with rules, a split, max_visits, a password or a "
+			"preview");
+}
+
 enum err link_request_read(const struct json *object, enum link_request_kind kind,
                            const struct public_base *base, int64_t now_us, struct link_request *out,
                            struct http_problem_fields *wrong)
 {
-	struct link_request read = { .is_slug_exact = base->is_slug_exact };
+	struct link_request read = { .is_slug_exact = base->is_slug_exact,
+		                     .destination_bytes_max = base->destination_bytes_max };
 	struct reading r = { .base = base, .now_us = now_us, .out = &read, .wrong = wrong };
 	const char *name;
 	struct json *value;
 	for (size_t at = 0; (at = json_next(object, at, &name, &value));)
 		read_member(&r, kind, name, value);
+	if (kind != LINK_REQUEST_CREATE_PUBLIC)
+		link_extras_request_read(object, base, &read.extras, wrong);
+	apply_utm(&r);
+	refuse_extras_with_reuse(&r);
 	if (kind != LINK_REQUEST_CHANGE && !(read.members & LINK_REQUEST_ORIGINAL_URL))
 		http_problem_add_field(wrong, "/original_url", "required", "is required");
 	if (read.expires_at_us != 0 && read.starts_at_us >= read.expires_at_us)
@@ -238,6 +318,21 @@ void link_request_clear(struct link_request *request)
 	request->notes = NULL;
 	free(request->removed_tags);
 	request->removed_tags = NULL;
+	free(request->utm);
+	request->utm = NULL;
+	link_extras_request_clear(&request->extras);
+}
+
+void link_request_reject_in_bulk(const struct json *object, struct http_problem_fields *wrong)
+{
+	static const char *const single[] = { "rules", "split", "password", "preview" };
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	for (size_t i = 0; i < ARRAY_SIZE(single); i++) {
+		if (!json_get(object, single[i]))
+			continue;
+		member_pointer(single[i], pointer);
+		http_problem_add_field(wrong, pointer, "not-allowed", "cannot be set in bulk");
+	}
 }
 
 struct link_write_new link_request_new_link(const struct link_request *request,
@@ -256,6 +351,9 @@ struct link_write_new link_request_new_link(const struct link_request *request,
 		.starts_at_us = request->starts_at_us,
 		.expires_at_us = request->expires_at_us,
 		.workspace_id = workspace_id,
+		.extras = request->extras.packed,
+		.extras_len = request->extras.packed_len,
+		.features = request->extras.features,
 	};
 }
 

@@ -1,10 +1,10 @@
 /*
  * Pure. Validates the JSON bodies that create or change a link:
  *   create         {original_url, slug?, redirect_status?, starts_at?, expires_at?, expired_url?,
- *                  title?, tags?, notes?, reuse?}
- *   create public  without a login: the same, without starts_at, expires_at, notes and reuse
+ *                  title?, tags?, notes?, utm_…?, reuse?} and extras (link_extras_request.h)
+ *   create public  without a login: the same, without starts_at, expires_at, notes, reuse and extras
  *   change         any of original_url, redirect_status, starts_at, expires_at, expired_url, title,
- *                  tags (or add_tags and remove_tags), notes and state
+ *                  tags (or add_tags and remove_tags), notes, state, utm_… and extras
  * URLs are normalized (destination.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REQUEST_H
@@ -18,7 +18,10 @@
 #include "lib/json/json.h"
 #include "lib/links/link.h"
 #include "services/links-api/destinations/public_base.h"
+#include "services/links-api/links/link_extras_request.h"
 #include "services/links-api/links/link_write.h"
+
+struct utm;
 
 enum link_request_kind {
 	LINK_REQUEST_CREATE = 1,
@@ -41,6 +44,8 @@ enum link_request_member {
 	LINK_REQUEST_STARTS_AT = 1024,
 	LINK_REQUEST_ADD_TAGS = 2048,
 	LINK_REQUEST_REMOVE_TAGS = 4096,
+	LINK_REQUEST_UTM = 16384,
+	LINK_REQUEST_EXTRAS = 32768,
 };
 
 struct link_request {
@@ -69,6 +74,11 @@ struct link_request {
 	enum link_state state;
 	/* Return the caller's ACTIVE link to the same destination, if there is one. */
 	bool reuse;
+	/* To be applied to the destination that the link has; owned. NULL = none, or already applied. */
+	struct utm *utm;
+	/* Of original_url with utm. */
+	size_t destination_bytes_max;
+	struct link_extras_request extras;
 };
 
 /*
@@ -82,7 +92,13 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 
 void link_request_clear(struct link_request *request);
 
-/* The input of link_write_create. slug NULL = a random one. Borrows from request. */
+/* Reports what a request for many links cannot have: what takes long, or belongs to one link. */
+void link_request_reject_in_bulk(const struct json *object, struct http_problem_fields *wrong);
+
+/*
+ * The input of link_write_create. slug NULL = a random one. Borrows from request. extras: packed
+ * (link_extras_request_pack).
+ */
 struct link_write_new link_request_new_link(const struct link_request *request,
                                             int64_t workspace_id);
 

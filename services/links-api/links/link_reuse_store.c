@@ -12,6 +12,7 @@
 	"workspace_id = $1 AND state = 'ACTIVE' AND original_url = wanted_url "                    \
 	"AND (expires_at IS NULL OR expires_at > clock_timestamp()) "                              \
 	"AND (starts_at IS NULL OR starts_at <= clock_timestamp()) "                               \
+	"AND features IN (0, 16) AND blocked_reason IS NULL "                                      \
 	"AND " REQUEST_SEES_TAGS("tags", "$4") " "
 
 /*

@@ -27,7 +27,7 @@ struct link_reuse_store_lookup {
 
 /*
  * Finds for each lookup the workspace's newest link to the destination that is ACTIVE now; a SCHEDULED
- * link is not. Pass at most one lookup without a slug per destination: each
+ * link is not. Nor is one that is blocked or has extras beside forwarding, which may lead elsewhere. Pass at most one lookup without a slug per destination: each
  * reads all links to it. ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
  */
 enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id, const char *tags,

@@ -3,6 +3,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
+#include "lib/links/visit_limit.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
@@ -145,6 +146,8 @@ struct bulk_update {
 	/* That the filter matches; then only those that change, and how. */
 	struct link *links;
 	enum link_change *changes;
+	/* The extras of those before. */
+	struct link_history_extras *before;
 	size_t matched, changed;
 	/* The request has been answered. */
 	bool is_rate_limited;
@@ -161,6 +164,9 @@ static struct bulk_update *bulk_update_new(struct request *r, link_change_rule r
 static void bulk_update_free(struct bulk_update *update)
 {
 	link_request_clear(&update->edit);
+	for (size_t i = 0; update->before && i < LINK_WRITE_MAX; i++)
+		link_history_clear_extras(&update->before[i]);
+	free(update->before);
 	free(update->links);
 	free(update->changes);
 	free(update);
@@ -189,12 +195,13 @@ static bool read_edit(struct bulk_update *update, struct http_problem_fields *wr
 	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, r->api->base, request_now_us(r),
 	                                 &update->edit, wrong);
 	reject_members(body, wrong);
+	link_request_reject_in_bulk(body, wrong);
 	json_free(body);
 	if (err == OK && update->edit.members == 0)
 		http_problem_add_field(
 			wrong, "", "required",
-			"must have original_url, state, expires_at, tags, add_tags or "
-			"remove_tags");
+			"must have original_url, state, expires_at, tags, add_tags, remove_tags, "
+			"utm_…, forward_query, forward_path or max_visits");
 	return true;
 }
 
@@ -206,6 +213,7 @@ static void edit_links(const struct request *r, struct bulk_update *update)
 	for (size_t i = 0; i < update->matched; i++) {
 		struct link *link = &update->links[i];
 		enum link_change change = LINK_CHANGE_NOTHING;
+		link_history_keep_extras(&update->before[update->changed], &link->entry);
 		enum err err = update->rule(&update->edit, now_us, link, &change, &conflict);
 		if (err != OK || change == LINK_CHANGE_NOTHING ||
 		    !request_sees_tags(r, &link->tags))
@@ -238,6 +246,21 @@ static enum err audit(const struct request *r, struct pg_conn *conn,
 	return err;
 }
 
+static enum err write_links(struct request *r, struct pg_conn *conn,
+                            const struct bulk_update *update)
+{
+	const struct link_extras_request *extras = &update->edit.extras;
+	enum err err = link_history_begin(r, conn);
+	if (err == OK)
+		err = link_write_update(conn, update->links, update->changes, update->changed);
+	for (size_t i = 0;
+	     err == OK && extras->members & LINK_EXTRAS_MAX_VISITS && i < update->changed; i++)
+		err = visit_limit_set(conn, update->links[i].entry.id, extras->extras->max_visits);
+	if (err == OK)
+		err = link_history_add_extras(conn, update->before, update->links, update->changed);
+	return err == OK ? audit(r, conn, update) : err;
+}
+
 static enum err update_in_transaction(void *ctx, struct pg_conn *conn)
 {
 	struct bulk_update *update = ctx;
@@ -251,10 +274,7 @@ static enum err update_in_transaction(void *ctx, struct pg_conn *conn)
 		update->changed > 0 && !authentication_take_bulk(r, (int64_t)update->changed);
 	if (update->is_rate_limited)
 		return ERR_LIMIT;
-	err = link_history_begin(r, conn);
-	if (err == OK)
-		err = link_write_update(conn, update->links, update->changes, update->changed);
-	return err == OK ? audit(r, conn, update) : err;
+	return write_links(r, conn, update);
 }
 
 static void update_links_in_cache(const struct request *r, const struct bulk_update *update)
@@ -288,6 +308,7 @@ static enum http_progress change(struct request *r, struct bulk_update *update)
 {
 	update->links = mem_array(LINK_WRITE_MAX, sizeof(*update->links));
 	update->changes = mem_array(LINK_WRITE_MAX, sizeof(*update->changes));
+	update->before = mem_array(LINK_WRITE_MAX, sizeof(*update->before));
 	enum err err = pg_pool_transact(request_pg(r), update_in_transaction, update);
 	if (update->is_rate_limited)
 		return HTTP_COMPLETE;

@@ -10,6 +10,7 @@
 #include "lib/base/timestamp.h"
 #include "lib/base/utf8.h"
 #include "lib/links/link.h"
+#include "lib/links/link_extras.h"
 
 #define SHOWN_SIZE 33
 #define US_PER_MS 1000
@@ -179,6 +180,25 @@ static const char *read_link_type(const char *text)
 	return link_type_parse(text, &type) == OK ? NULL : "temporary or permanent";
 }
 
+static const char *read_feature(const char *text, int64_t *bit)
+{
+	static const struct {
+		const char *name;
+		enum link_feature bit;
+	} features[] = {
+		{ "rules", LINK_FEATURE_RULES },     { "split", LINK_FEATURE_SPLIT },
+		{ "limit", LINK_FEATURE_LIMIT },     { "password", LINK_FEATURE_PASSWORD },
+		{ "forward", LINK_FEATURE_FORWARD }, { "preview", LINK_FEATURE_PREVIEW },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
+		if (strcmp(text, features[i].name) == 0) {
+			*bit = features[i].bit;
+			return NULL;
+		}
+	}
+	return "rules, split, limit, password, forward or preview";
+}
+
 static const char *read_typed(const struct nql_node *term, const char *text, struct nql_value *out)
 {
 	switch (term->field->type) {
@@ -192,6 +212,8 @@ static const char *read_typed(const struct nql_node *term, const char *text, str
 		return read_state(text);
 	case NQL_FIELD_LINK_TYPE:
 		return read_link_type(text);
+	case NQL_FIELD_FEATURE:
+		return read_feature(text, &out->number);
 	case NQL_FIELD_TEXT:
 	case NQL_FIELD_TAGS:
 		break;

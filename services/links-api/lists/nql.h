@@ -36,6 +36,7 @@ enum nql_field_type {
 	NQL_FIELD_STATE,     /* names of enum link_state */
 	NQL_FIELD_LINK_TYPE, /* names of enum link_type */
 	NQL_FIELD_TAGS,      /* equal: has the tag; contains: one tag contains the text */
+	NQL_FIELD_FEATURE,   /* equal: has the feature; its number is its bit */
 };
 
 struct nql_field {

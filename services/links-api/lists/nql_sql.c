@@ -22,6 +22,7 @@ static const struct nql_field fields[] = {
 	{ "tag",                NQL_FIELD_TAGS,      false, false, false, "tags" },
 	{ "tags",               NQL_FIELD_TAGS,      false, false, false, "tags" },
 	{ "state",              NQL_FIELD_STATE,     false, false, false, STATE_NOW },
+	{ "has",                NQL_FIELD_FEATURE,   false, false, false, "features" },
 	{ "link_type",          NQL_FIELD_LINK_TYPE, false, false, false, "lower(link_type)" },
 	{ "redirect_status",    NQL_FIELD_NUMBER,    false, false, false, "redirect_status" },
 	{ "starts_at",          NQL_FIELD_TIME,      true,  false, false, "starts_at" },
@@ -115,6 +116,16 @@ static void write_contains(const struct writer *w, const struct nql_node *term)
 		write_search(w, text);
 }
 
+/* Any of the features: they are bits. */
+static void write_features(const struct writer *w, const struct nql_node *term)
+{
+	int64_t bits = 0;
+	for (size_t i = 0; i < term->value_count; i++)
+		bits |= (first_value(w, term) + i)->number;
+	pg_params_int(w->params, bits);
+	WRITE(w, "(%s & $%d::int) <> 0", term->field->sql, w->params->count);
+}
+
 static void write_one_of(const struct writer *w, const struct nql_node *term)
 {
 	const struct nql_field *field = term->field;
@@ -180,7 +191,9 @@ static void write_comparison(const struct writer *w, const struct nql_node *term
 static void write_term(const struct writer *w, const struct nql_node *term)
 {
 	WRITE(w, "(");
-	if (term->op == NQL_CONTAINS)
+	if (term->field->type == NQL_FIELD_FEATURE)
+		write_features(w, term);
+	else if (term->op == NQL_CONTAINS)
 		write_contains(w, term);
 	else if (term->op == NQL_ONE_OF)
 		write_one_of(w, term);

@@ -140,10 +140,12 @@ enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x)
 	if (err != OK)
 		return response_failure(r, err);
 
-	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
+	char short_url[PUBLIC_BASE_SHORT_URL_SIZE], scanned[PUBLIC_BASE_SHORT_URL_SIZE + 8];
 	struct qr_code code;
 	public_base_short_url(r->api->base, link.entry.slug, short_url);
-	if (qr_code_encode(short_url, &code) != OK)
+	/* By which visits tell scans apart (lib/links/link_forward.h). */
+	snprintf(scanned, sizeof(scanned), "%s?qr=1", short_url);
+	if (qr_code_encode(scanned, &code) != OK)
 		return response_failure(r, ERR_INTERNAL);
 	enum http_progress progress = draw(r, &image, format, &code);
 	qr_code_clear(&code);

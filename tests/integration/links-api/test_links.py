@@ -14,9 +14,10 @@ from waiting import wait_until
 # A slow Redis invalidates the cache. These tests need it to respond even on a busy machine.
 VARIABLES = {"REDIS_TIMEOUT_MS": 5000}
 FIELDS = [
-    "id", "workspace_id", "created_by", "slug", "short_url", "original_url", "destination_host_display", "destination_blocked", "link_type", "state",
+    "id", "workspace_id", "created_by", "slug", "short_url", "original_url", "destination_host_display", "destination_blocked", "blocked_reason", "link_type", "state",
     "redirect_status", "starts_at", "expires_at", "expired_url",
-    "title", "tags", "notes", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
+    "title", "tags", "notes", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "rules", "split", "forward_query", "forward_path",
+    "max_visits", "has_password", "preview", "effective_redirect_status", "visits_left", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
     "created_at", "updated_at", "deleted_at",
 ]  # fmt: skip
 
@@ -204,7 +205,7 @@ def test_a_change_increments_the_version_and_keeps_other_fields(ann):
     assert (answer.status, answer.headers["etag"]) == (200, '"v2"')
     changed = answer.json["link"]
     assert changed["updated_at"] > link["updated_at"]
-    assert {**changed, "updated_at": 0} == {**link, "title": "new", "redirect_status": 301, "version": 2, "updated_at": 0}
+    assert {**changed, "updated_at": 0} == {**link, "title": "new", "redirect_status": 301, "effective_redirect_status": 301, "version": 2, "updated_at": 0}
 
 
 def test_invalid_changes_change_nothing(ann, expect):

@@ -37,23 +37,23 @@ def get(api, link, query="", headers=None):
 
 
 @pytest.mark.parametrize("query", ["?format=png", "?format=png&size=64&margin=2", "?format=png&size=2048&margin=16"])
-def test_a_png_encodes_the_short_url(ann, link, query):
+def test_a_png_encodes_the_short_url_as_a_scan(ann, link, query):
     answer = get(ann, link, query)
     assert (answer.status, answer.headers["content-type"]) == (200, "image/png")
     image = Image.open(io.BytesIO(answer.body))
     size = int((re.search(r"size=(\d+)", query) or [0, 256])[1])
     assert image.size == (size, size)
     assert set(image.convert("L").getdata()) == {0, 255}
-    assert scan(image.convert("L")) == [link["short_url"]]
+    assert scan(image.convert("L")) == [f"{link['short_url']}?qr=1"]
 
 
 @pytest.mark.parametrize("query", ["", "?format=svg&size=600&margin=1"])
-def test_an_svg_encodes_the_short_url(ann, link, query):
+def test_an_svg_encodes_the_short_url_as_a_scan(ann, link, query):
     answer = get(ann, link, query)
     assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
     image, size = draw_svg(answer.body.decode())
     assert size == (600 if query else 256)
-    assert scan(image) == [link["short_url"]]
+    assert scan(image) == [f"{link['short_url']}?qr=1"]
 
 
 @pytest.mark.parametrize(

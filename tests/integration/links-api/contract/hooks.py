@@ -35,6 +35,7 @@ def before_call(ctx, case, kwargs):
             replace_or_edit_tags(case.body)
             block_unused_host(case.body)
             limit_keys_of_links(case.body)
+            ask_for_possible_extras(case.body)
             if case.path == "/api/shares":
                 share_tag(case.body)
             if "filter" in case.body:
@@ -102,6 +103,33 @@ def limit_keys_of_links(body):
     """Tags limit the scopes that are about links, and no others."""
     if body.get("tags") and any(str(scope).startswith(("workspace:", "admin:")) for scope in body.get("scopes") or []):
         del body["tags"]
+
+
+def ask_for_possible_extras(body):
+    """Names that differ, moments in order, real zones, countries and hosts, app destinations for nobody, no extras of a link to reuse."""
+    for i, rule in enumerate(body.get("rules") or []):
+        rule["name"] = f"rule {i}"
+        rule.pop("fallback_url", None)
+        conditions = rule["when"]
+        for name, value in (("from", EARLIER), ("until", LATER), ("time_from", "22:00"), ("time_until", "06:00"), ("time_zone", "Europe/Berlin"),
+                            ("country", ["DE"]), ("region", ["DE-BY"]), ("language", ["de"]), ("referrer_host", [".example.com"])):  # fmt: skip
+            if conditions.get(name) is not None:
+                conditions[name] = value
+        if conditions.get("time_from") is None or conditions.get("time_until") is None:
+            conditions.pop("time_from", None)
+            conditions.pop("time_until", None)
+        if conditions.get("days") is None and conditions.get("time_from") is None:
+            conditions.pop("time_zone", None)
+    if body.get("split"):
+        body["split"]["winner"] = None
+        for i, variant in enumerate(body["split"]["variants"]):
+            variant["name"] = f"variant {i}"
+    if body.get("visitor"):
+        body["visitor"] |= {"country": "DE", "at": LATER}
+    if body.get("link_id") and "visitor" in body:
+        body["link_id"] = None
+    if any(body.get(name) for name in ("rules", "split", "max_visits", "password", "preview")):
+        body.pop("reuse", None)
 
 
 def share_tag(body):
