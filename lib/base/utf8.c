@@ -87,7 +87,8 @@ bool utf8_is_valid(const char *text, size_t len)
 {
 	size_t at = ascii_prefix(text, len);
 	while (at < len) {
-		size_t step = utf8_next(text + at, len - at);
+		bool is_ascii = (unsigned char)(text[at] - 1) < 0x7f;
+		size_t step = is_ascii ? 1 : utf8_next(text + at, len - at);
 		if (step == 0)
 			return false;
 		at += step;
@@ -129,6 +130,9 @@ size_t utf8_printable_prefix(const char *text, size_t len)
 	size_t printable = 0;
 	while (printable + sizeof(uint64_t) <= len && is_printable_word(text + printable))
 		printable += sizeof(uint64_t);
+	bool is_last = printable + sizeof(uint64_t) > len && len >= sizeof(uint64_t);
+	if (is_last && is_printable_word(text + len - sizeof(uint64_t)))
+		return len;
 	while (printable < len && text[printable] >= ' ' && text[printable] < 0x7f)
 		printable++;
 	return printable;
