@@ -17,7 +17,9 @@ struct ProtobufCMessageDescriptor;
 /*
  * Unpacks a message of this generated type; release it with protobuf_free. NULL: malformed;
  * *problem then names the invalid text field, or is "message". It is borrowed from type, or a
- * literal. The caller bounds len.
+ * literal. The caller bounds len. Most messages take one allocation; no part of a message may be
+ * freed alone. Types with a oneof, with numbers of fixed length or with themselves are not supported,
+ * and a message in a field that is not repeated may be there once.
  */
 void *protobuf_unpack(const struct ProtobufCMessageDescriptor *type, const void *bytes, size_t len,
                       const char **problem);
