@@ -214,8 +214,8 @@ static bool is_replaced(const struct pair *pair, const struct pairs *by)
 static void add_query(struct strbuf *out, struct url_part own, const struct pairs *typed)
 {
 	char before = '?';
-	const char *at = own.text, *end = own.text + own.len;
-	for (struct pair pair; at && next_pair(&at, end, &pair);) {
+	const char *at = own.text ? own.text : "", *end = at + own.len;
+	for (struct pair pair; next_pair(&at, end, &pair);) {
 		if (is_replaced(&pair, typed))
 			continue;
 		strbuf_add_char(out, before);
