@@ -52,7 +52,7 @@ interface InputProps {
   onInput: (value: string) => void;
   /** When the value is complete: the field is left, or Enter pressed. */
   onChange?: () => void;
-  type?: "text" | "email" | "password" | "number" | "date" | "datetime-local";
+  type?: "text" | "email" | "password" | "number" | "date" | "datetime-local" | "time";
   inputMode?: "url";
   autocomplete?: string;
   autocapitalize?: string;

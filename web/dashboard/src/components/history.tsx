@@ -31,7 +31,21 @@ const fieldNames: Partial<Record<Field["name"], Key>> = {
   starts_at: "starts",
   expires_at: "expires",
   expired_url: "expired.url",
+  rules: "rules",
+  split: "split",
+  forward_query: "forward.query",
+  forward_path: "forward.path",
+  max_visits: "limit",
+  password: "password",
+  preview: "preview",
 };
+
+/** Rules and variants by their names, other objects by what they say. */
+function describe(value: unknown): string {
+  if (typeof value !== "object" || value === null) return String(value);
+  if ("name" in value) return String(value.name);
+  return (Array.isArray(value) ? value : Object.values(value).flat()).filter((each) => each !== null && each !== "").map(describe).join(", ");
+}
 
 function authorOf({ by }: Change): string {
   if (by.type === "api_key") return t("history.key", { name: by.key_name ?? `#${by.key_id}` });
@@ -41,8 +55,8 @@ function authorOf({ by }: Change): string {
 
 function valueOf({ name }: Field, value: Field["from"]): string {
   if (value === null || value === "" || (Array.isArray(value) && value.length === 0)) return "–";
-  if (Array.isArray(value)) return value.join(", ");
-  return name.endsWith("_at") ? formatTime(value) : String(value);
+  if (typeof value === "boolean") return value ? t("yes") : t("no");
+  return name.endsWith("_at") ? formatTime(value as string) : describe(value);
 }
 
 /** The name of a change says what became of the state, which is therefore not repeated. */

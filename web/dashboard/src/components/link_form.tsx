@@ -3,7 +3,9 @@ import { useState } from "preact/hooks";
 import { api, type ApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
+import { type Extras, extrasBody, extrasOf } from "../lib/extras";
 import { hostAndSlug } from "../lib/format";
+import { lazy } from "../lib/lazy";
 import { normalizeUrl, settleUtm, UTM_FIELDS, type Utm, type UtmField, utmOf, withUtm } from "../lib/urls";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
 import { Confirm, Dialog } from "./dialog";
@@ -11,6 +13,8 @@ import { ErrorBox } from "./feedback";
 import { Field, SelectField, SubmitButton, TextField } from "./field";
 import { TagInput } from "./tag_input";
 import { useAction } from "./use_action";
+
+const LinkExtras = lazy(() => import("./link_extras"), 6);
 
 type RedirectStatus = Schemas["RedirectStatus"];
 
@@ -29,6 +33,7 @@ interface Draft {
   starts: string;
   expires: string;
   expired_url: string;
+  extras: Extras;
 }
 
 const inputOf = (time: string | null | undefined) => (time ? toLocalInput(time) : "");
@@ -52,6 +57,7 @@ function draftOf(link: Link | null): Draft {
     starts: inputOf(link?.starts_at),
     expires: inputOf(link?.expires_at),
     expired_url: link?.expired_url ?? "",
+    extras: extrasOf(link),
   };
 }
 
@@ -60,7 +66,7 @@ function settle(draft: Draft): Draft {
   return { ...draft, original_url: url, settled_url: url, utm };
 }
 
-function bodyOf(draft: Draft, link: Link | null) {
+function bodyOf(draft: Draft, first: Draft, link: Link | null) {
   const expires_at = timeOf(draft.expires, link?.expires_at);
   return {
     original_url: normalizeUrl(draft.original_url),
@@ -71,18 +77,19 @@ function bodyOf(draft: Draft, link: Link | null) {
     starts_at: timeOf(draft.starts, link?.starts_at),
     ...(link?.state === "expired" && expires_at === link.expires_at ? {} : { expires_at }),
     expired_url: draft.expired_url === "" ? null : normalizeUrl(draft.expired_url),
+    ...(draft.slug === (link?.slug ?? "") ? {} : { slug: draft.slug }),
+    ...extrasBody(draft.extras, first.extras),
   };
 }
 
-async function save(draft: Draft, link: Link | null): Promise<Link> {
-  const body = bodyOf(draft, link);
+async function save(draft: Draft, first: Draft, link: Link | null): Promise<Link> {
+  const body = bodyOf(draft, first, link);
   if (link) {
     const header = { "If-Match": `"v${link.version}"` };
     return (await unwrap(api.PATCH("/api/links/{id}", { params: { path: { id: link.id }, header }, body }))).link;
   }
   const header = { "Idempotency-Key": newIdempotencyKey() };
-  const withSlug = draft.slug === "" ? body : { ...body, slug: draft.slug };
-  return (await unwrap(api.POST("/api/links", { params: { header }, body: withSlug }))).link;
+  return (await unwrap(api.POST("/api/links", { params: { header }, body }))).link;
 }
 
 /** A part of a form. It opens for a field that the browser refuses, and never folds by itself. */
@@ -144,7 +151,7 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
   const close = () => (JSON.stringify(draft) === JSON.stringify(first) ? onClose() : setLeaving(true));
   const submit = (event: Event) => {
     event.preventDefault();
-    void run(async () => onSaved(await save(settle(draft), link)));
+    void run(async () => onSaved(await save(settle(draft), first, link)));
   };
 
   return (
@@ -153,8 +160,8 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
         <form class="form" onSubmit={submit}>
           {error && <ErrorBox error={error} />}
           <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} onChange={() => setDraft(settle)} />
-          {!link && (
-            <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]([A-Za-z0-9_.\-]{0,98}[A-Za-z0-9_\-])?" title={t("error.slug")} maxLength={100} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.problem?.errors?.[0]?.code === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
+          {link?.link_type !== "temporary" && (
+            <TextField label={t("slug")} hint={link ? t("slug.change.hint") : t("slug.hint")} required={link !== null} pattern="[A-Za-z0-9_\-]([A-Za-z0-9_.\-]{0,98}[A-Za-z0-9_\-])?" title={t("error.slug")} maxLength={100} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.problem?.errors?.[0]?.code === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
           )}
           <TextField label={t("title")} hint={t("optional")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
           <TagInput label={t("tags")} hint={t("tags.hint")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />
@@ -164,6 +171,7 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
             </Field>
           )}
           <UtmBuilder draft={draft} change={change} />
+          <LinkExtras link={link} url={draft.original_url} extras={draft.extras} error={error} change={(part) => setDraft((last) => ({ ...last, extras: { ...last.extras, ...part } }))} />
           <More draft={draft} change={change} error={error} />
           <footer class="dialog-foot">
             <button type="button" class="button" onClick={close}>

@@ -3,7 +3,7 @@ import { setParams, usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
 import { fileName, formatCsv, saveCsv } from "../lib/download";
-import { type Filter, filterParams, filterQuery, filtersOf, isSame } from "../lib/filters";
+import { type Dimension, type Filter, filterParams, filterQuery, filtersOf, isSame } from "../lib/filters";
 import { formatCompact, formatCount, formatSpan, formatValue } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import { type Range, rangeOf } from "../lib/range";
@@ -152,8 +152,11 @@ function FilterChips({ filters }: { filters: Filter[] }) {
   );
 }
 
-/** The statistics of a source in the range and with the filters of the address. They follow new visits. */
-export function Statistics({ source }: { source: Source }) {
+/**
+ * The statistics of a source in the range and with the filters of the address. They follow new visits. decisions: what else
+ * the links decide or tell apart.
+ */
+export function Statistics({ source, decisions = [] }: { source: Source; decisions?: readonly Dimension[] }) {
   const { params } = usePlace();
   const range = rangeOf(params);
   const filters = filtersOf(params);
@@ -196,6 +199,7 @@ export function Statistics({ source }: { source: Source }) {
         <Panel {...shared} title={t("devices")} dimensions={["device", "browser", "os"]} />
         <Panel {...shared} title={t("languages")} dimensions={["language"]} />
         <Panel {...shared} title={t("campaigns")} dimensions={["utm_source", "utm_medium", "utm_campaign"]} />
+        {decisions.length > 0 && <Panel {...shared} title={t("decisions")} dimensions={decisions} />}
         {bots !== "" && <Panel {...shared} bots="only" title={t("dimension.bot_reason")} dimensions={["bot_reason"]} />}
       </div>
     </div>

@@ -64,13 +64,17 @@ function named(type: "region" | "language", code: string): string {
 export function formatValue(dimension: string, value: string): string {
   // Only well-known websites have a name.
   if (value === "" && dimension === "referrer_source") return t("direct.other");
-  if (value === "") return dimension === "referrer_host" ? t("direct") : dimension.startsWith("utm") ? t("none") : t("unknown");
+  if (value === "") return dimension === "referrer_host" ? t("direct") : isOptional(dimension) ? t("none") : t("unknown");
+  if (dimension === "scan") return t("scan");
   if (dimension === "country") return named("region", value);
   if (dimension === "language") return named("language", value);
   if (dimension === "device") return deviceNames()[value] ?? value;
   if (dimension === "bot_reason") return tMaybe(`bot.${value}`) ?? value;
   return value;
 }
+
+/** Whether most visits have no value of it, and nobody wonders why. */
+const isOptional = (dimension: string) => dimension.startsWith("utm") || ["rule", "variant", "alias", "scan"].includes(dimension);
 
 function deviceNames(): Record<string, string> {
   return { desktop: t("device.desktop"), mobile: t("device.mobile"), tablet: t("device.tablet"), bot: t("device.bot"), other: t("device.other") };

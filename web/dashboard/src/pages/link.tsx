@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, unwrap } from "../api/client";
+import { api, type Link, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
 import type { PageProps } from "../app/routes";
@@ -13,13 +13,30 @@ import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
 import { TagList } from "../components/tag_chip";
 import { Visits } from "../components/visits";
-import { t } from "../i18n";
-import { formatDate, formatZonedTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { t, tn } from "../i18n";
+import type { Dimension } from "../lib/filters";
+import { formatCount, formatDate, formatZonedTime, hostAndSlug, shortenUrl } from "../lib/format";
 import { sayEdited } from "../lib/link_actions";
 import { useCreators } from "../lib/members";
 import { linkSource } from "../lib/sources";
 import { formatEnd } from "../lib/starts";
 import { useTagColors } from "../lib/tags";
+
+/** What there may be to see of a link. QR codes are told apart for each. */
+function decisionsOf(link: Link): Dimension[] {
+  return [...(link.rules.length > 0 ? (["rule"] as const) : []), ...(link.split ? (["variant"] as const) : []), "scan"];
+}
+
+/** What is special about where a link leads, in words. */
+function Extras({ link }: { link: Link }) {
+  const parts = [
+    link.rules.length > 0 && tn("link.rules", link.rules.length),
+    link.split && tn("link.variants", link.split.variants.length),
+    link.has_password && t("link.has.password"),
+    link.max_visits !== null && t("link.visits.left", { left: formatCount(link.visits_left ?? 0), max: formatCount(link.max_visits) }),
+  ].filter(Boolean);
+  return parts.length > 0 ? <p class="muted">{parts.join(" · ")}</p> : null;
+}
 
 export default function LinkPage({ id }: PageProps) {
   const linkId = Number(id);
@@ -60,6 +77,8 @@ export default function LinkPage({ id }: PageProps) {
           <TagList tags={link.tags} />
           {creator && <p class="muted">{t("created.by", { name: creator, time: formatDate(link.created_at) })}</p>}
           {link.notes && <p class="notes">{link.notes}</p>}
+          <Extras link={link} />
+          {link.blocked_reason && <p class="field-error">{t("link.blocked", { reason: link.blocked_reason })}</p>}
           {link.destination_blocked && <p class="muted">{t("destination.blocked.hint")}</p>}
           {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatZonedTime(link.starts_at ?? "") })}</p>}
           {link.expires_at && (
@@ -74,7 +93,7 @@ export default function LinkPage({ id }: PageProps) {
           <LinkActions isMenuOnly link={link} onEdit={() => setEditing(true)} onChanged={reload} />
         </div>
       </header>
-      <Statistics source={linkSource(linkId, link.slug)} />
+      <Statistics source={linkSource(linkId, link.slug)} decisions={decisionsOf(link)} />
       <Visits linkId={linkId} slug={link.slug} />
       <History link={link} />
       {isEditing && (
