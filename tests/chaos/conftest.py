@@ -48,6 +48,15 @@ def redirectors(request):
 
 
 @pytest.fixture(scope="session")
+def gates(request):
+    """One stack for test_visit_limit.py and test_link_passwords.py: four redirectors, and every other service."""
+    from redirector_harness import redirector_stack
+
+    with redirector_stack("gates", request.session, redirectors=4, idle=(), LINKS_PER_DAY="unlimited") as stack:
+        yield stack
+
+
+@pytest.fixture(scope="session")
 def secure():
     """One stack with TLS, passwords and minimal rights for test_secure.py and test_limits.py."""
     from secure_harness import SecureStack

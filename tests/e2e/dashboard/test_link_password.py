@@ -1,0 +1,85 @@
+"""The page that asks for the password of a link, in a browser, up to the destination behind it."""
+
+import http.server
+import threading
+
+import pytest
+
+from dashboard.browser import Browser, Window, expect
+
+PASSWORD = "open sesame & más"
+HOST = "destination.example"
+
+
+class Destination(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path == "/landing":
+            self.server.seen.append((self.command, body, self.headers.get("Cookie"), self.headers.get("Referer")))
+        page = b"<!doctype html><title>Landing</title><h1>Landing</h1>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    do_GET = do_POST = answer
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def destination():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Destination)
+    server.seen = []
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def visitors(env, browser):
+    """Chromium that finds the destination on this machine."""
+    chromium = Browser(env["REDIRECTOR_URL"], browser, args=[f"--host-resolver-rules=MAP {HOST} 127.0.0.1"])
+    yield chromium
+    chromium.close()
+
+
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_visitor_types_the_password_and_comes_to_the_destination(visitors, user, destination, status):
+    link = user.create(f"http://{HOST}:{destination.server_port}/landing", password=PASSWORD, redirect_status=status)
+    url = f"{visitors.base}/{link['slug']}"
+    for scheme in ("light", "dark"):
+        context = visitors.chromium.new_context(locale="de-AT", color_scheme=scheme, viewport={"width": 360, "height": 640})
+        page = context.new_page()
+        blocked = []
+        page.on("console", lambda message, blocked=blocked: blocked.append(message.text) if "Security" in message.text else None)
+        page.goto(url)
+        expect(page.get_by_role("heading", name="Dieser Link hat ein Passwort")).to_be_visible()
+        window = Window.__new__(Window)
+        window.page, window.context = page, context
+        assert window.violations() == [] and window.overflow() == 0
+        # By keyboard alone: the field has the focus.
+        page.keyboard.type("wrong")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_have_text("Das ist nicht das Passwort.")
+        assert window.violations() == []
+        page.keyboard.type(PASSWORD)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Landing")).to_be_visible()
+        # The form is not in the history that "back" and "reload" repeat, and the cookie opens the link for an hour.
+        page.reload()
+        page.goto(url)
+        expect(page.get_by_role("heading", name="Landing")).to_be_visible()
+        (cookie,) = context.cookies(url)
+        assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Lax", f"/{link['slug']}")
+        assert blocked == []
+        context.close()
+    assert len(destination.seen) == 6
+    for method, body, sent_cookie, referrer in destination.seen:
+        assert (method, body, sent_cookie) == ("GET", b"", None)
+        assert referrer in (None, visitors.base + "/")
