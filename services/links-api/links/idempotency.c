@@ -56,13 +56,16 @@ static void scope_key(const struct request *r, const char *key, char out[static 
 	         r->workspace_id, network, tags, key);
 }
 
-/* Hashes the route instead of the path: /api/urls is an alias of /api/links. */
-static void hash_request(const struct request *r, uint8_t out[static DIGEST_SIZE])
+/*
+ * Hashes the route instead of the path: /api/urls is an alias of /api/links. The client's key, which is
+ * not stored, keeps who reads the table from guessing a password in the body.
+ */
+static void hash_request(const struct request *r, const char *key, uint8_t out[static DIGEST_SIZE])
 {
 	size_t body_len;
 	const char *body = http_exchange_body(r->exchange, &body_len);
 	uint8_t body_hash[DIGEST_SIZE];
-	digest_sha256(body, body_len, body_hash);
+	digest_hmac_sha256(key, strlen(key), body, body_len, body_hash);
 	const char *route = r->match.route->pattern;
 	digest_hmac_sha256(body_hash, sizeof(body_hash), route, strlen(route), out);
 }
@@ -89,7 +92,7 @@ enum err idempotency_init(struct idempotency *i, struct request *r)
 		scope_key(r, key, scoped);
 		digest_hmac_sha256(lookup_label, strlen(lookup_label), scoped, strlen(scoped),
 		                   i->key_hash);
-		hash_request(r, i->request_hash);
+		hash_request(r, key, i->request_hash);
 	}
 	strbuf_init(&i->response.body, BODY_BYTES_MAX);
 	return OK;
