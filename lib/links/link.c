@@ -69,6 +69,12 @@ size_t link_entry_size(const struct link_entry *entry)
 	return offsetof(struct link_entry, extras) + entry->extras_len;
 }
 
+void link_copy(struct link *out, const struct link *from)
+{
+	memcpy(&out->entry, &from->entry, link_entry_size(&from->entry));
+	memcpy(&out->type, &from->type, sizeof(*from) - offsetof(struct link, type));
+}
+
 size_t link_key(const struct link_entry *entry, char out[static SLUG_KEY_SIZE])
 {
 	return slug_key(entry->slug, entry->is_slug_exact, out);

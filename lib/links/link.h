@@ -97,7 +97,10 @@ struct link_tags {
 /* The index of a tag; the number of tags if it is not among them. */
 size_t link_tags_find(const struct link_tags *tags, const char *name);
 
-/* The whole link, as its workspace sees it. Holds no pointers. About 35 KB: keep arrays on the heap. */
+/*
+ * The whole link, as its workspace sees it. Holds no pointers. About 35 KB: keep arrays on the heap,
+ * and copy with link_copy.
+ */
 struct link {
 	struct link_entry entry;
 	enum link_type type;
@@ -122,6 +125,9 @@ struct link {
 	/* What entry.extras hold (link_extras.h). Not in events. */
 	unsigned features;
 };
+
+/* Copies a link without the unused end of its extras. */
+void link_copy(struct link *out, const struct link *from);
 
 /*
  * The state at a given time. An ACTIVE link with expires_at <= now counts as EXPIRED, even if the

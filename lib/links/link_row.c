@@ -108,7 +108,7 @@ enum err link_row_query(struct pg_conn *conn, const char *sql, const struct pg_p
 	if (err == OK)
 		err = pg_result_count(rows) == 1 ? link_row_read(rows, 0, &link) : ERR_NOT_FOUND;
 	if (err == OK)
-		*out = link;
+		link_copy(out, &link);
 	pg_result_free(rows);
 	return err;
 }
@@ -117,7 +117,7 @@ void link_row_to_event(const struct link *link, enum link_change change, struct 
 {
 	out->occurred_at_us = link->updated_at_us;
 	out->change = change;
-	out->link = *link;
+	link_copy(&out->link, link);
 	entropy_uuid7(out->occurred_at_us, out->event_id);
 }
 

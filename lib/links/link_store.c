@@ -124,7 +124,7 @@ enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t works
 	if (err == OK)
 		err = link_row_add_event(conn, &claimed, LINK_CHANGE_CLAIMED);
 	if (err == OK)
-		*link = claimed;
+		link_copy(link, &claimed);
 	return err;
 }
 
@@ -252,7 +252,7 @@ enum err link_store_purge(struct pg_conn *conn, struct link *link)
 	if (err == OK)
 		err = link_row_add_event(conn, &deleted, LINK_CHANGE_PURGED);
 	if (err == OK)
-		*link = deleted;
+		link_copy(link, &deleted);
 	return err;
 }
 
