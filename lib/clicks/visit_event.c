@@ -156,6 +156,32 @@ static bool decode_fields(const Waymark__V1__VisitEvent *from, struct visit_even
 	return decode_texts(from, out);
 }
 
+static bool is_among(const char *tag, const char *tags)
+{
+	const size_t len = strlen(tag);
+	while (*tags) {
+		const char *end = strchrnul(tags, VISIT_EVENT_TAG_SEPARATOR);
+		if ((size_t)(end - tags) == len && memcmp(tags, tag, len) == 0)
+			return true;
+		tags = *end == '\0' ? end : end + 1;
+	}
+	return false;
+}
+
+bool visit_event_has_tag(const void *bytes, size_t len, const char *tags)
+{
+	const char *problem;
+	bool has_tag = false;
+	Waymark__V1__VisitEvent *message =
+		len > VISIT_EVENT_BYTES_MAX ? NULL
+					    : protobuf_unpack(&waymark__v1__visit_event__descriptor,
+	                                                      bytes, len, &problem);
+	for (size_t i = 0; message && !has_tag && i < message->n_tags; i++)
+		has_tag = is_among(message->tags[i], tags);
+	protobuf_free(message);
+	return has_tag;
+}
+
 enum err visit_event_decode(const void *bytes, size_t len, struct visit_event *out)
 {
 	if (len > VISIT_EVENT_BYTES_MAX)

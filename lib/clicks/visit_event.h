@@ -63,6 +63,12 @@ struct visit_event {
 
 void visit_event_encode(const struct visit_event *event, struct strbuf *out);
 
+/*
+ * Whether a VisitEvent has one of the tags, which VISIT_EVENT_TAG_SEPARATOR separates. False also: it is
+ * not a VisitEvent.
+ */
+bool visit_event_has_tag(const void *bytes, size_t len, const char *tags);
+
 /* ERR_INVALID: not a VisitEvent. Leaves out the tags. For tests and for subscribers in C. */
 enum err visit_event_decode(const void *bytes, size_t len, struct visit_event *out) MUST_CHECK;
 

@@ -29,6 +29,8 @@ struct live_stream {
 	struct http_exchange *exchange;
 	/* Who reads it, and whose visits. */
 	int64_t user_id, workspace_id;
+	/* Only of links with one of these; owned; NULL = of all. */
+	char *tags;
 	/* Steady. */
 	int64_t began_us, ends_us, heartbeat_us;
 	/* The number of the next visit to look at. */
@@ -182,7 +184,8 @@ static void add_news(struct live_stream *s, struct strbuf *out)
 		if (is_seen(s, visit))
 			continue;
 		s->position.next[visit->partition] = visit->offset + 1;
-		if (visit->workspace_id == s->workspace_id)
+		if (visit->workspace_id == s->workspace_id &&
+		    (!s->tags || visit_event_has_tag(visit->event, visit->len, s->tags)))
 			add_visit_event(s, visit, out);
 	}
 	s->has_news = s->cursor < live_visits_end(feed->visits);
@@ -233,8 +236,14 @@ enum http_chunk live_feed_read_stream(void *stream, struct strbuf *out)
 	return is_last ? HTTP_CHUNK_LAST : HTTP_CHUNK_MORE;
 }
 
+static void free_stream(struct live_stream *s)
+{
+	free(s->tags);
+	free(s);
+}
+
 enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchange *x,
-                                      int64_t user_id, int64_t workspace_id,
+                                      int64_t user_id, int64_t workspace_id, const char *tags,
                                       const struct live_visits_position *after,
                                       struct live_stream **out)
 {
@@ -243,6 +252,7 @@ enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchan
 	*s = (struct live_stream){ .feed = feed, .exchange = x };
 	s->user_id = user_id;
 	s->workspace_id = workspace_id;
+	s->tags = tags ? mem_text(tags) : NULL;
 	s->began_us = now_us;
 	s->ends_us = now_us + feed->config.stream_us;
 	s->heartbeat_us = now_us + HEARTBEAT_US;
@@ -268,7 +278,7 @@ enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchan
 	}
 	pthread_mutex_unlock(&feed->lock);
 	if (refusal != LIVE_FEED_OPENED)
-		free(s);
+		free_stream(s);
 	else
 		*out = s;
 	return refusal;
@@ -288,7 +298,7 @@ void live_feed_close(void *stream)
 	feed->stream_count--;
 	metrics_set(feed->open_streams, (int64_t)feed->stream_count);
 	pthread_mutex_unlock(&feed->lock);
-	free(s);
+	free_stream(s);
 }
 
 /* --- the thread --- */

@@ -52,12 +52,13 @@ enum live_feed_refusal {
 };
 
 /*
- * Opens a stream for a person of the visits of a workspace's links. after: what the client has seen; NULL =
+ * Opens a stream for a person of the visits of a workspace's links. tags: only those whose link had one of
+ * these when they were counted, separated by U+001F; NULL = all. after: what the client has seen; NULL =
  * nothing. Pass live_feed_read_stream and *out to http_exchange_set_push_reader, and close it when
  * x ends.
  */
 enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchange *x,
-                                      int64_t user_id, int64_t workspace_id,
+                                      int64_t user_id, int64_t workspace_id, const char *tags,
                                       const struct live_visits_position *after,
                                       struct live_stream **out);
 void live_feed_close(void *stream);

@@ -42,8 +42,6 @@ enum http_progress live_handlers_get(void *ctx, struct http_exchange *x)
 	struct live_visits_position after;
 	bool has_position;
 	size_t chosen;
-	if (r->tags)
-		return response_key_limited(r, "A stream has the visits of all links.");
 	if (response_choose_type(http_exchange_joined_header(x, "Accept"), types, 1, &chosen) != OK)
 		return response_problem(
 			r, 406, NULL,
@@ -56,7 +54,7 @@ enum http_progress live_handlers_get(void *ctx, struct http_exchange *x)
 	}
 	struct live_stream *stream = NULL;
 	enum live_feed_refusal refusal =
-		live_feed_open(r->api->live, x, r->user_id, r->workspace_id,
+		live_feed_open(r->api->live, x, r->user_id, r->workspace_id, r->tags,
 	                       has_position ? &after : NULL, &stream);
 	return refusal == LIVE_FEED_OPENED ? send_stream(r, stream) : send_full(r, refusal);
 }

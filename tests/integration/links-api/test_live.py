@@ -211,6 +211,21 @@ def test_sessions_and_keys_with_the_scope_may_listen(service, user, database, pu
         assert json.loads(first_visit(service, headers))["event_id"] == expected
 
 
+def test_a_key_that_is_limited_to_tags_hears_the_visits_of_their_links(service, user, publish):
+    api, _ = user.with_key("visits:read", tags=["a", "b/c"])
+    publish(user, 3)
+    publish(user, 2, tags=["ab", "A", "b"])
+    seen = [publish(user, 1, tags=tags)[0] for tags in (["x", "a"], ["b/c"])]
+    stream, found = Stream(service.url, {"X-Api-Key": api.token}), []
+    for event, _, data in stream:
+        if event == "visit":
+            found.append(json.loads(data)["event_id"])
+        if len(found) == 2:
+            break
+    stream.close()
+    assert set(found) == set(seen), "the ring has others before, between and after them"
+
+
 def test_a_revoked_session_ends_with_its_stream(service, user, database):
     browser = Browser(service.url, insert_session(database, user.id))
     assert browser.call("DELETE", "/api/auth/session").status == 204
