@@ -110,21 +110,27 @@ struct link_history_query {
 
 /* Nobody but the janitor makes a link EXPIRED. */
 #define TYPE_OF_ACTOR                                                                               \
-	"CASE WHEN c.key_id IS NOT NULL THEN 'api_key' WHEN EXISTS (SELECT FROM members m "         \
-	"WHERE m.workspace_id = $2 AND m.user_id = c.actor_id) THEN 'user' "                        \
+	"CASE WHEN c.key_id IS NOT NULL THEN 'api_key' WHEN m.user_id IS NOT NULL THEN 'user' "     \
 	"WHEN c.actor_id IS NOT NULL THEN 'administrator' WHEN c.change = 'expired' THEN 'system' " \
 	"ELSE 'unknown' END"
 
-enum column { VERSION, AT, CHANGE, TYPE, KEY_ID, KEY_NAME, FIELDS };
+enum column { VERSION, AT, CHANGE, TYPE, USER_ID, KEY_ID, KEY_NAME, FIELDS };
+
+static void set_id(struct json *object, const char *name, const struct pg_result *rows, size_t row,
+                   int column)
+{
+	if (pg_result_is_null(rows, row, column))
+		json_set_null(object, name);
+	else
+		json_set_int(object, name, pg_result_int(rows, row, column));
+}
 
 static struct json *read_actor(const struct pg_result *rows, size_t row)
 {
 	struct json *by = json_new_object();
 	json_set_text(by, "type", pg_result_text(rows, row, TYPE));
-	if (pg_result_is_null(rows, row, KEY_ID))
-		json_set_null(by, "key_id");
-	else
-		json_set_int(by, "key_id", pg_result_int(rows, row, KEY_ID));
+	set_id(by, "user_id", rows, row, USER_ID);
+	set_id(by, "key_id", rows, row, KEY_ID);
 	bool has_name = !pg_result_is_null(rows, row, KEY_NAME);
 	json_set_text(by, "key_name", has_name ? pg_result_text(rows, row, KEY_NAME) : NULL);
 	return by;
@@ -157,14 +163,15 @@ static enum err list_changes(struct pg_conn *conn, const struct link_history_que
 	pg_params_int(&params, query->workspace_id);
 	pg_params_int(&params, query->before);
 	pg_params_int(&params, query->limit);
-	enum err err =
-		pg_conn_query(conn,
-	                      "SELECT c.version, c.at, c.change, " TYPE_OF_ACTOR
-	                      ", c.key_id, k.name, c.fields FROM link_history c "
-	                      "LEFT JOIN api_keys k ON k.id = c.key_id AND k.workspace_id = $2 "
-	                      "WHERE c.link_id = $1 AND c.version < $3 "
-	                      "ORDER BY c.version DESC LIMIT $4",
-	                      &params, &rows);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT c.version, c.at, c.change, " TYPE_OF_ACTOR
+		", m.user_id, c.key_id, k.name, c.fields FROM link_history c "
+		"LEFT JOIN members m ON m.workspace_id = $2 AND m.user_id = c.actor_id "
+		"LEFT JOIN api_keys k ON k.id = c.key_id AND k.workspace_id = $2 "
+		"WHERE c.link_id = $1 AND c.version < $3 "
+		"ORDER BY c.version DESC LIMIT $4",
+		&params, &rows);
 	if (err != OK)
 		return err;
 	size_t count = pg_result_count(rows);

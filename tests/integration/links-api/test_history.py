@@ -8,8 +8,13 @@ from clients import Api
 from users import User
 
 KEPT = 100
-USER = {"type": "user", "key_id": None, "key_name": None}
-ADMINISTRATOR = {**USER, "type": "administrator"}
+NOBODY = {"type": "unknown", "user_id": None, "key_id": None, "key_name": None}
+ADMINISTRATOR = {**NOBODY, "type": "administrator"}
+
+
+def by(user):
+    return {**NOBODY, "type": "user", "user_id": user.id}
+
 
 
 @pytest.fixture
@@ -40,11 +45,11 @@ def patch(api, link, **members):
 
 def test_a_change_names_each_field_that_differs_and_no_other(owner):
     link = owner.create("https://example.com/old", title="Old", tags=["a"])
-    assert newest(owner, link) == ("created", USER, {})
+    assert newest(owner, link) == ("created", by(owner), {})
     patch(owner, link, original_url="https://example.com/new", title="Old", tags=["a", "b"], redirect_status=301,
           expires_at="2099-05-01T10:00:00.5Z", expired_url="https://example.com/over")  # fmt: skip
-    change, by, fields = newest(owner, link)
-    assert (change, by) == ("updated", USER)
+    change, author, fields = newest(owner, link)
+    assert (change, author) == ("updated", by(owner))
     assert fields == {
         "original_url": ("https://example.com/old", "https://example.com/new"),
         "tags": (["a"], ["a", "b"]),
@@ -64,9 +69,9 @@ def test_a_change_that_changes_nothing_leaves_no_trace(owner):
 def test_states_have_changes_of_their_own(owner):
     link = owner.create()
     patch(owner, link, state="disabled")
-    assert newest(owner, link) == ("disabled", USER, {"state": ("active", "disabled")})
+    assert newest(owner, link) == ("disabled", by(owner), {"state": ("active", "disabled")})
     patch(owner, link, state="active")
-    assert newest(owner, link) == ("enabled", USER, {"state": ("disabled", "active")})
+    assert newest(owner, link) == ("enabled", by(owner), {"state": ("disabled", "active")})
     assert owner.call("DELETE", f"/api/links/{link['id']}").status == 204
     assert owner.call("POST", f"/api/links/{link['id']}/restore").status == 200
     assert [entry["change"] for entry in history_of(owner, link)["changes"]] == ["restored", "deleted", "enabled", "disabled", "created"]
@@ -86,10 +91,10 @@ def test_a_change_with_an_api_key_names_the_key(owner, database):
     link = owner.create()
     api, key = owner.with_key("links:write", name="nightly")
     patch(api, link, title="x")
-    by = {"type": "api_key", "key_id": key["id"], "key_name": "nightly"}
-    assert newest(owner, link) == ("updated", by, {"title": ("", "x")})
+    key_of_owner = {"type": "api_key", "user_id": owner.id, "key_id": key["id"], "key_name": "nightly"}
+    assert newest(owner, link) == ("updated", key_of_owner, {"title": ("", "x")})
     assert owner.call("DELETE", f"/api/keys/{key['id']}").status == 204
-    assert newest(owner, link)[1] == {**by, "key_name": None}, "a deleted key has lost its name"
+    assert newest(owner, link)[1] == {**key_of_owner, "key_name": None}, "a deleted key has lost its name"
 
 
 def test_an_administrator_is_not_named(owner, service, database):
@@ -99,14 +104,14 @@ def test_an_administrator_is_not_named(owner, service, database):
     assert newest(owner, link) == ("disabled", ADMINISTRATOR, {"state": ("active", "disabled")})
     assert newest(admin, link)[1] == ADMINISTRATOR
     own = admin.create()
-    assert newest(admin, own)[1] == USER, "an administrator is the user of their own links"
+    assert newest(admin, own)[1] == by(admin), "an administrator is the user of their own links"
 
 
 def test_the_janitor_is_the_system(owner, database):
     """With the statement of the janitor, whose transaction names nobody."""
     link = owner.create(expires_at="2099-01-01T00:00:00Z")
     database.run("UPDATE links SET state = 'EXPIRED', version = version + 1 WHERE id = %s", link["id"])
-    assert newest(owner, link)[:2] == ("expired", {**USER, "type": "system"})
+    assert newest(owner, link)[:2] == ("expired", {**NOBODY, "type": "system"})
 
 
 def test_a_writer_that_names_nobody_is_not_taken_for_somebody(owner, database):
@@ -114,7 +119,7 @@ def test_a_writer_that_names_nobody_is_not_taken_for_somebody(owner, database):
     link = owner.create()
     patch(owner, link, title="x")
     database.run("UPDATE links SET title = 'y', version = version + 1 WHERE id = %s", link["id"])
-    assert newest(owner, link) == ("updated", {**USER, "type": "unknown"}, {"title": ("x", "y")})
+    assert newest(owner, link) == ("updated", NOBODY, {"title": ("x", "y")})
 
 
 def test_the_next_transaction_on_a_connection_does_not_keep_the_author(service, database):
@@ -134,13 +139,13 @@ def test_the_next_transaction_on_a_connection_does_not_keep_the_author(service, 
 def test_bulk_requests_and_tags_leave_their_changes(owner):
     answer = owner.call("POST", "/api/links/bulk", {"links": [{"original_url": f"https://example.com/{n}", "tags": ["old"]} for n in range(2)]})
     links = [result["link"] for result in answer.json["results"]]
-    assert [newest(owner, link) for link in links] == [("created", USER, {})] * 2
+    assert [newest(owner, link) for link in links] == [("created", by(owner), {})] * 2
     assert owner.call("PATCH", "/api/links?filter=tags:old", {"state": "disabled"}).status == 200
-    assert [newest(owner, link)[:2] for link in links] == [("disabled", USER)] * 2
+    assert [newest(owner, link)[:2] for link in links] == [("disabled", by(owner))] * 2
     assert owner.call("PATCH", "/api/tags/old", {"name": "new"}).status == 200
-    assert [newest(owner, link) for link in links] == [("updated", USER, {"tags": (["old"], ["new"])})] * 2
+    assert [newest(owner, link) for link in links] == [("updated", by(owner), {"tags": (["old"], ["new"])})] * 2
     assert owner.call("DELETE", "/api/tags/new").status == 204
-    assert [newest(owner, link) for link in links] == [("updated", USER, {"tags": (["new"], [])})] * 2
+    assert [newest(owner, link) for link in links] == [("updated", by(owner), {"tags": (["new"], [])})] * 2
     assert owner.call("DELETE", "/api/links?filter=id:>0").json["changed"] == 2
     for link in links:
         assert owner.call("POST", f"/api/links/{link['id']}/restore").status == 200
@@ -152,7 +157,7 @@ def test_a_claim_begins_the_history(service, owner):
     claim = {"slug": public["link"]["slug"], "claim_token": public["claim_token"]}
     link = owner.call("POST", "/api/links/sync", {"links": [claim]}).json["results"][0]["link"]
     (entry,) = history_of(owner, link)["changes"]
-    assert (entry["change"], entry["by"]) == ("claimed", USER)
+    assert (entry["change"], entry["by"]) == ("claimed", by(owner))
     assert {field["name"] for field in entry["fields"]} == {"link_type", "expires_at"}
     assert claim["claim_token"] not in str(entry)
 

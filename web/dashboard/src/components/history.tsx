@@ -4,6 +4,7 @@ import { useQuery } from "../api/use_query";
 import { currentWorkspace } from "../app/session";
 import { type Key, t } from "../i18n";
 import { formatTime } from "../lib/format";
+import { useCreators } from "../lib/members";
 import { ErrorBox, Skeleton } from "./feedback";
 
 const KEPT = 100; // by the server, for each link
@@ -31,6 +32,7 @@ const fieldNames: Partial<Record<Field["name"], Key>> = {
   starts_at: "starts",
   expires_at: "expires",
   expired_url: "expired.url",
+  blocked_reason: "blocked",
   rules: "rules",
   split: "split",
   forward_query: "forward.query",
@@ -47,8 +49,10 @@ function describe(value: unknown): string {
   return (Array.isArray(value) ? value : Object.values(value).flat()).filter((each) => each !== null && each !== "").map(describe).join(", ");
 }
 
-function authorOf({ by }: Change): string {
+function authorOf({ by }: Change, nameOf: (id: number | null) => string | undefined): string {
   if (by.type === "api_key") return t("history.key", { name: by.key_name ?? `#${by.key_id}` });
+  const name = by.type === "user" && nameOf(by.user_id);
+  if (name) return name;
   const user = (currentWorkspace()?.members ?? 1) > 1 ? "history.member" : "history.owner";
   return t(({ user, administrator: "role.admin", system: "history.system", unknown: "unknown" } as const)[by.type]);
 }
@@ -78,6 +82,7 @@ function Fields({ change }: { change: Change }) {
 }
 
 function Changes({ changes }: { changes: Change[] }) {
+  const nameOf = useCreators();
   if (changes.length === 0) return <p class="muted panel-empty">{t("history.none")}</p>;
   return (
     <table class="table history">
@@ -96,7 +101,7 @@ function Changes({ changes }: { changes: Change[] }) {
               {t(changeNames[change.change])}
               <Fields change={change} />
             </td>
-            <td>{authorOf(change)}</td>
+            <td>{authorOf(change, nameOf)}</td>
           </tr>
         ))}
       </tbody>
