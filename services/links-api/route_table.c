@@ -35,6 +35,8 @@ static const struct http_route table[] = {
 	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_GET,    "/api/auth/oidc/{provider}", oidc_handlers_start,    PERMISSION_NONE,         BLOCKS, true },
 	{ HTTP_GET,    "/api/auth/oidc/{provider}/callback", oidc_handlers_callback, PERMISSION_NONE, BLOCKS, true },
+	{ HTTP_GET,    "/api/auth/identities",     oidc_identity_handlers_list, PERMISSION_ACCOUNT,  BLOCKS, false },
+	{ HTTP_DELETE, "/api/auth/identities/{id}", oidc_identity_handlers_delete, PERMISSION_ACCOUNT, BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/logout",         oidc_handlers_logout,    PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, PERMISSION_ACCOUNT, BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password-reset", password_reset_use,      PERMISSION_NONE,         BLOCKS, false },

@@ -46,6 +46,11 @@ enum http_progress oidc_handlers_callback(void *ctx, struct http_exchange *x);
  */
 enum http_progress oidc_handlers_logout(void *ctx, struct http_exchange *x);
 
+/* By which providers the person logs in → 200 {identities} */
+enum http_progress oidc_identity_handlers_list(void *ctx, struct http_exchange *x);
+/* → 204, 404, 409 "last-login". Ends other sessions that began by it, and what its groups gave. */
+enum http_progress oidc_identity_handlers_delete(void *ctx, struct http_exchange *x);
+
 /* Ends the request's own session → 204, 404 (it has an access token) */
 enum http_progress session_handle_end(void *ctx, struct http_exchange *x);
 /* → 200 {sessions} */

@@ -24,7 +24,7 @@ ROUTES = [
     ).stdout.splitlines()
 ]
 # What the {id} of a path identifies, and values for the other placeholders.
-RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/keys/": "key", "/api/shares/": "share", "/api/admin/users/": "user", "/api/admin/hosts/": "host",
+RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/auth/identities/": "identity", "/api/keys/": "key", "/api/shares/": "share", "/api/admin/users/": "user", "/api/admin/hosts/": "host",
                   "/api/members/": "member", "/api/admin/reports/": "report", "/api/admin/links/": "any_link", "/api/invitations/": "invitation", "/api/admin/invitations/": "admin_invitation"}  # fmt: skip
 PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody", "{title}": "WaymarkNotReady", "{provider}": "nobody", "{name}": "assetlinks.json"}
 
@@ -112,6 +112,8 @@ class Resources:
             share = user.call("POST", "/api/shares", {"link_id": link["id"], "title": self.marks[name]}).json
             self.by_kind["share"][name] = [share["share"]["id"]]
             insert_session(database, user.id)
+            identity = "INSERT INTO identities (user_id, issuer, subject, provider) VALUES (%s, 'https://id.example', %s, 'company') RETURNING id"
+            self.by_kind["identity"][name] = [database.value(identity, user.id, str(user.id))]
             self.by_kind["session"][name] = [database.value("SELECT id FROM sessions WHERE user_id = %s", user.id)]
         public = Api(service.url).call("POST", "/api/links/public", {"original_url": "https://example.com/nobody"})
         self.by_kind["link"]["nobody"] = [public.json["link"]["id"]]
@@ -145,6 +147,7 @@ class Resources:
             "api_keys": "id, workspace_id, created_by, name, scopes, expires_at",
             "sessions": "id, user_id, secret_hash",
             "blocked_hosts": "id, host",
+            "identities": "id, user_id",
             "abuse_reports": "id, closed_at",
             "app_documents": "name AS id, body",
             "shares": "id, workspace_id, link_id, tag, title, token_hash, password_hash, expires_at",

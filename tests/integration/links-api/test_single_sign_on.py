@@ -215,6 +215,33 @@ def test_who_is_logged_in_ties_a_provider_to_the_account(service, database, begi
     assert error_of(ended.come_back()) == "oidc-session"
 
 
+def test_a_person_lists_and_ends_the_ties_to_providers(service, database, begin, workspace):
+    login = begin()
+    login.claims["realm_access"] = {"roles": ["admins", "readers"]}
+    here = user_of(service, login.come_back())
+    (tie,) = here.call("GET", "/api/auth/identities").json["identities"]
+    assert tie["provider"] == "good" and tie["last_used_at"] >= tie["created_at"]
+    me = here.call("GET", "/api/auth/me").json["user"]["id"]
+    refused = here.call("DELETE", f"/api/auth/identities/{tie['id']}")
+    assert (refused.status, refused.json["type"]) == (409, "/problems/last-login"), "the person has no password"
+    assert here.call("DELETE", "/api/auth/identities/999999999").status == 404
+
+    database.run("UPDATE users SET password_hash = 'x' WHERE id = %s", me)
+    again = begin()
+    again.claims |= {"sub": login.claims["sub"], "realm_access": {"roles": ["admins", "readers"]}}
+    elsewhere = user_of(service, again.come_back())
+    by_password = Browser(service.url, insert_session(database, me))
+    assert here.call("DELETE", f"/api/auth/identities/{tie['id']}").status == 204
+    assert here.call("GET", "/api/auth/identities").json["identities"] == []
+    assert [each.call("GET", "/api/auth/me").status for each in (here, elsewhere, by_password)] == [200, 401, 200]
+    assert database.value("SELECT role FROM users WHERE id = %s", me) == "user"
+    assert database.run("SELECT role FROM members WHERE workspace_id = %s AND user_id = %s", workspace, me) == []
+    assert database.value("SELECT count(*) FROM audit_log WHERE action = 'identity.delete' AND actor_id = %s", me) == 1
+    taken = begin()
+    taken.claims |= {"sub": login.claims["sub"], "email": here.call("GET", "/api/auth/me").json["user"]["email"]}
+    assert error_of(taken.come_back()) == "oidc-exists", "the account is tied to nobody any more"
+
+
 def test_logging_out_leads_to_the_end_at_the_provider(service, provider, database, begin):
     browser = user_of(service, begin().come_back())
     answer = browser.call("POST", "/api/auth/logout", {})
