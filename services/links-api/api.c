@@ -51,6 +51,7 @@ static enum err make_redis_pool(struct api *api, struct metrics *metrics)
 static struct live_feed *start_live_feed(const struct api *api, struct metrics *metrics)
 {
 	return live_feed_start(&(struct live_feed_config){
+		.pg = api->pg,
 		.kafka = &api->config->kafka,
 		.streams_max = (size_t)api->config->live_streams,
 		.streams_per_account = (size_t)api->config->live_streams_per_account,

@@ -1,77 +1,24 @@
 #include "services/links-api/live/live_feed.h"
 
-#include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 #include "lib/clicks/visit_event.h"
 #include "lib/kafka/kafka_topic_reader.h"
-#include "services/links-api/live/live_visits.h"
+#include "services/links-api/live/live_internal.h"
 
 #define POLL_MS 50
 #define BATCH_MAX 1000
 #define WAKE_US (100 * CLOCK_US_PER_MS)
-#define HEARTBEAT_US (10 * CLOCK_US_PER_S)
-/* How long a stream waits for records that another instance has already sent to its client. */
-#define CATCH_UP_US (2 * CLOCK_US_PER_S)
 #define LINGER_US (60 * CLOCK_US_PER_S)
+#define ACCESS_US CLOCK_US_PER_S
 #define IDLE_MS 100
 #define REOPEN_MS 1000
-#define CHUNK_BYTES 65536
-#define RETRY "retry: 1000\n\n"
-#define RESET "event: reset\ndata: {}\n\n"
-
-struct live_stream {
-	struct live_feed *feed;
-	struct live_stream *previous, *next;
-	struct http_exchange *exchange;
-	/* Who reads it, and whose visits. */
-	int64_t user_id, workspace_id;
-	/* Only of links with one of these; owned; NULL = of all. */
-	char *tags;
-	/* Steady. */
-	int64_t began_us, ends_us, heartbeat_us;
-	/* The number of the next visit to look at. */
-	uint64_t cursor;
-	struct live_visits_position position;
-	/* Of the feed that cursor belongs to; 0 = not placed yet. */
-	uint64_t generation;
-	bool has_begun;
-	/* Visits of workspace_id at or after cursor. */
-	bool has_news;
-	/* The connection is suspended, or about to be. */
-	bool is_waiting;
-};
-
-struct live_feed {
-	struct live_feed_config config;
-	struct thread *thread;
-	/* The thread's; NULL = nobody listens. */
-	struct kafka_topic_reader *kafka;
-	pthread_mutex_t lock;
-	/* Everything below belongs to the lock. */
-	struct live_stream *streams;
-	size_t stream_count;
-	bool is_ending;
-	/* Steady: the last time that somebody listened. */
-	int64_t needed_us;
-	struct live_visits *visits;
-	/* The next offset of each partition that is read. */
-	struct live_visits_position position;
-	/* The first one. */
-	struct live_visits_position begin;
-	int32_t partitions, partitions_at_end;
-	/* Rises when visits may be missing. */
-	uint64_t generation;
-	struct metric *open_streams, *resets;
-};
 
 /* --- the ring and its positions, with the lock --- */
 
-/* Streams begin when what was there before has been read. */
-static bool is_ready(const struct live_feed *feed)
+bool live_feed_is_ready(const struct live_feed *feed)
 {
 	return feed->partitions > 0 && feed->partitions_at_end == feed->partitions;
 }
@@ -101,204 +48,7 @@ static void add_visit(struct live_feed *feed, const struct kafka_message *m)
 	int64_t workspace_id =
 		live_visits_add(feed->visits, m->partition, m->offset, m->value, m->value_len);
 	for (struct live_stream *s = feed->streams; workspace_id && s; s = s->next)
-		s->has_news = s->has_news || s->workspace_id == workspace_id;
-}
-
-/* True if the client has seen records that this instance has not read. */
-static bool is_ahead(const struct live_feed *feed, const struct live_visits_position *seen)
-{
-	for (int32_t p = 0; p < feed->partitions; p++)
-		if (seen->next[p] > feed->position.next[p])
-			return true;
-	return false;
-}
-
-static bool has_missed(const struct live_feed *feed, const struct live_visits_position *seen)
-{
-	for (int32_t p = 0; p < feed->partitions; p++) {
-		int64_t next = seen->next[p];
-		if (next >= 0 &&
-		    (next < feed->begin.next[p] || live_visits_dropped(feed->visits, p, next)))
-			return true;
-	}
-	return is_ahead(feed, seen);
-}
-
-/* --- a stream, with the lock --- */
-
-/* A client that closes its connection gives up its place at once, not at the next heartbeat. */
-static bool has_ended(const struct live_stream *s, int64_t now_us)
-{
-	return s->feed->is_ending || now_us >= s->ends_us ||
-	       http_exchange_is_half_closed(s->exchange);
-}
-
-static void add_reset(struct live_stream *s, struct strbuf *out)
-{
-	strbuf_add_text(out, RESET);
-	metrics_add(s->feed->resets, 1);
-	live_visits_clear_position(&s->position);
-}
-
-/* Puts the cursor of a new stream, or one of an earlier generation, at the oldest visit. */
-static void place(struct live_stream *s, struct strbuf *out)
-{
-	struct live_feed *feed = s->feed;
-	if (has_missed(feed, &s->position))
-		add_reset(s, out);
-	s->cursor = live_visits_first(feed->visits);
-	s->generation = feed->generation;
-	s->has_news = true;
-	s->heartbeat_us = 0; /* the client learns its position at once */
-}
-
-static bool is_seen(const struct live_stream *s, const struct live_visit *visit)
-{
-	return visit->offset < s->position.next[visit->partition];
-}
-
-static void add_visit_event(struct live_stream *s, struct live_visit *visit, struct strbuf *out)
-{
-	strbuf_add_text(out, "event: visit\nid: ");
-	live_visits_add_position(&s->position, out);
-	strbuf_add_format(out, "\ndata: %s\n\n", live_visits_json(s->feed->visits, visit));
-}
-
-/* An id without data moves the position of the client and shows that the connection is alive. */
-static void add_heartbeat(struct live_stream *s, struct strbuf *out)
-{
-	strbuf_add_text(out, "id: ");
-	live_visits_add_position(&s->position, out);
-	strbuf_add_text(out, "\n\n");
-}
-
-static void add_news(struct live_stream *s, struct strbuf *out)
-{
-	struct live_feed *feed = s->feed;
-	if (s->cursor < live_visits_first(feed->visits)) {
-		add_reset(s, out); /* the client reads too slowly */
-		s->cursor = live_visits_first(feed->visits);
-	}
-	for (; s->cursor < live_visits_end(feed->visits) && out->len < CHUNK_BYTES; s->cursor++) {
-		struct live_visit *visit = live_visits_get(feed->visits, s->cursor);
-		if (is_seen(s, visit))
-			continue;
-		s->position.next[visit->partition] = visit->offset + 1;
-		if (visit->workspace_id == s->workspace_id &&
-		    (!s->tags || visit_event_has_tag(visit->event, visit->len, s->tags)))
-			add_visit_event(s, visit, out);
-	}
-	s->has_news = s->cursor < live_visits_end(feed->visits);
-}
-
-/* What is between the cursor and the end is of others. */
-static void skip_to_end(struct live_stream *s)
-{
-	struct live_feed *feed = s->feed;
-	s->cursor = live_visits_end(feed->visits);
-	for (int32_t p = 0; p < LIVE_VISITS_PARTITIONS_MAX; p++)
-		if (feed->position.next[p] > s->position.next[p])
-			s->position.next[p] = feed->position.next[p];
-}
-
-static void fill(struct live_stream *s, int64_t now_us, struct strbuf *out)
-{
-	struct live_feed *feed = s->feed;
-	if (!s->has_begun)
-		strbuf_add_text(out, RETRY);
-	s->has_begun = true;
-	bool may_catch_up = is_ahead(feed, &s->position) && now_us < s->began_us + CATCH_UP_US;
-	if (is_ready(feed) && s->generation != feed->generation && !may_catch_up)
-		place(s, out);
-	bool is_placed = is_ready(feed) && s->generation == feed->generation;
-	if (is_placed && s->has_news)
-		add_news(s, out);
-	if (is_placed && !s->has_news)
-		skip_to_end(s);
-	if (now_us >= s->heartbeat_us && is_placed)
-		add_heartbeat(s, out);
-	else if (now_us >= s->heartbeat_us)
-		strbuf_add_text(out, ":\n\n");
-	if (out->len > 0)
-		s->heartbeat_us = now_us + HEARTBEAT_US;
-}
-
-enum http_chunk live_feed_read_stream(void *stream, struct strbuf *out)
-{
-	struct live_stream *s = stream;
-	struct live_feed *feed = s->feed;
-	int64_t now_us = clock_steady_us(feed->config.clock);
-	pthread_mutex_lock(&feed->lock);
-	fill(s, now_us, out);
-	bool is_last = has_ended(s, now_us);
-	s->is_waiting = !is_last && out->len == 0;
-	pthread_mutex_unlock(&feed->lock);
-	return is_last ? HTTP_CHUNK_LAST : HTTP_CHUNK_MORE;
-}
-
-static void free_stream(struct live_stream *s)
-{
-	free(s->tags);
-	free(s);
-}
-
-enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchange *x,
-                                      int64_t user_id, int64_t workspace_id, const char *tags,
-                                      const struct live_visits_position *after,
-                                      struct live_stream **out)
-{
-	struct live_stream *s = mem_zero(sizeof(*s));
-	int64_t now_us = clock_steady_us(feed->config.clock);
-	*s = (struct live_stream){ .feed = feed, .exchange = x };
-	s->user_id = user_id;
-	s->workspace_id = workspace_id;
-	s->tags = tags ? mem_text(tags) : NULL;
-	s->began_us = now_us;
-	s->ends_us = now_us + feed->config.stream_us;
-	s->heartbeat_us = now_us + HEARTBEAT_US;
-	live_visits_clear_position(&s->position);
-	if (after)
-		s->position = *after;
-	size_t of_account = 0;
-	pthread_mutex_lock(&feed->lock);
-	for (const struct live_stream *other = feed->streams; other; other = other->next)
-		of_account += other->user_id == user_id;
-	enum live_feed_refusal refusal = LIVE_FEED_OPENED;
-	if (of_account >= feed->config.streams_per_account)
-		refusal = LIVE_FEED_ACCOUNT_FULL;
-	else if (feed->stream_count >= feed->config.streams_max)
-		refusal = LIVE_FEED_FULL;
-	if (refusal == LIVE_FEED_OPENED) {
-		s->next = feed->streams;
-		if (s->next)
-			s->next->previous = s;
-		feed->streams = s;
-		feed->stream_count++;
-		metrics_set(feed->open_streams, (int64_t)feed->stream_count);
-	}
-	pthread_mutex_unlock(&feed->lock);
-	if (refusal != LIVE_FEED_OPENED)
-		free_stream(s);
-	else
-		*out = s;
-	return refusal;
-}
-
-void live_feed_close(void *stream)
-{
-	struct live_stream *s = stream;
-	struct live_feed *feed = s->feed;
-	pthread_mutex_lock(&feed->lock);
-	if (s->previous)
-		s->previous->next = s->next;
-	else
-		feed->streams = s->next;
-	if (s->next)
-		s->next->previous = s->previous;
-	feed->stream_count--;
-	metrics_set(feed->open_streams, (int64_t)feed->stream_count);
-	pthread_mutex_unlock(&feed->lock);
-	free_stream(s);
+		s->has_news = s->has_news || s->reader.workspace_id == workspace_id;
 }
 
 /* --- the thread --- */
@@ -405,8 +155,9 @@ static enum err read_batch(struct live_feed *feed)
 static bool is_due(const struct live_stream *s, int64_t now_us)
 {
 	const struct live_feed *feed = s->feed;
-	bool has_place = is_ready(feed) && (s->has_news || s->generation != feed->generation);
-	return has_place || has_ended(s, now_us) || now_us >= s->heartbeat_us;
+	bool has_place =
+		live_feed_is_ready(feed) && (s->has_news || s->generation != feed->generation);
+	return has_place || live_stream_has_ended(s, now_us) || now_us >= s->heartbeat_us;
 }
 
 /* Resumes under the lock: a stream that waits is not closed meanwhile. */
@@ -440,6 +191,52 @@ static void follow(struct live_feed *feed)
 		close_kafka(feed);
 }
 
+static bool is_same_reader(const struct live_reader *a, const struct live_reader *b)
+{
+	return a->user_id == b->user_id && a->workspace_id == b->workspace_id &&
+	       a->key_id == b->key_id && a->session_id == b->session_id;
+}
+
+/* NULL: nobody reads. The caller frees it. */
+static struct live_reader *list_readers(struct live_feed *feed, size_t *count)
+{
+	struct live_reader *readers = NULL;
+	*count = 0;
+	pthread_mutex_lock(&feed->lock);
+	if (feed->stream_count > 0)
+		readers = mem_array(feed->stream_count, sizeof(*readers));
+	for (const struct live_stream *s = feed->streams; s; s = s->next)
+		readers[(*count)++] = s->reader;
+	pthread_mutex_unlock(&feed->lock);
+	return readers;
+}
+
+/* Whoever was removed, blocked or logged out does not hear the rest of a stream. */
+static void check_access(struct live_feed *feed)
+{
+	size_t count;
+	int64_t now_us = clock_steady_us(feed->config.clock);
+	if (now_us < feed->access_us)
+		return;
+	feed->access_us = now_us + ACCESS_US;
+	struct live_reader *readers = list_readers(feed, &count);
+	if (!readers)
+		return;
+	struct pg_conn *conn = NULL;
+	bool *may_read = mem_array(count, sizeof(*may_read));
+	enum err err = pg_pool_acquire(feed->config.pg, &conn);
+	if (err == OK)
+		err = live_access_check(conn, readers, count, may_read);
+	pg_pool_release(feed->config.pg, conn);
+	pthread_mutex_lock(&feed->lock);
+	for (struct live_stream *s = feed->streams; err == OK && s; s = s->next)
+		for (size_t i = 0; i < count && !s->is_refused; i++)
+			s->is_refused = !may_read[i] && is_same_reader(&s->reader, &readers[i]);
+	pthread_mutex_unlock(&feed->lock);
+	free(may_read);
+	free(readers);
+}
+
 static void run(void *ctx)
 {
 	struct live_feed *feed = ctx;
@@ -450,6 +247,7 @@ static void run(void *ctx)
 			close_kafka(feed);
 		else
 			(void)thread_wait_ms(feed->thread, IDLE_MS);
+		check_access(feed);
 		wake_streams(feed);
 	}
 	close_kafka(feed);

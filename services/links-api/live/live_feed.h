@@ -16,21 +16,21 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
-#include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
-#include "services/links-api/live/live_visits.h"
+#include "lib/postgres/pg_pool.h"
 
 #define LIVE_FEED_TAIL 4096
 
 struct live_feed;
-struct live_stream;
 
 /* Everything is borrowed. */
 struct live_feed_config {
+	/* Asked each second whether the readers may go on; while it is away, they do. */
+	struct pg_pool *pg;
 	const struct kafka_config *kafka;
 	size_t streams_max;
 	size_t streams_per_account;
-	/* A stream then ends, so that credentials are checked again. */
+	/* A stream then ends, so that all about its credentials is checked again. */
 	int64_t stream_us;
 	const struct clock *clock;
 	const struct log *log;
@@ -44,26 +44,5 @@ void live_feed_end_streams(struct live_feed *feed);
 
 /* Call after the HTTP server has stopped. NULL is allowed. */
 void live_feed_stop(struct live_feed *feed);
-
-enum live_feed_refusal {
-	LIVE_FEED_OPENED,
-	LIVE_FEED_ACCOUNT_FULL, /* streams_per_account */
-	LIVE_FEED_FULL,         /* streams_max */
-};
-
-/*
- * Opens a stream for a person of the visits of a workspace's links. tags: only those whose link had one of
- * these when they were counted, separated by U+001F; NULL = all. after: what the client has seen; NULL =
- * nothing. Pass live_feed_read_stream and *out to http_exchange_set_push_reader, and close it when
- * x ends.
- */
-enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchange *x,
-                                      int64_t user_id, int64_t workspace_id, const char *tags,
-                                      const struct live_visits_position *after,
-                                      struct live_stream **out);
-void live_feed_close(void *stream);
-
-/* The http_body_reader of a stream. */
-enum http_chunk live_feed_read_stream(void *stream, struct strbuf *out);
 
 #endif

@@ -1,6 +1,6 @@
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/live/live_feed.h"
+#include "services/links-api/live/live_stream.h"
 
 #define MEDIA_TYPE "text/event-stream"
 
@@ -13,10 +13,10 @@ static enum err read_position(struct http_exchange *x, struct live_visits_positi
 	return *has_position ? live_visits_parse_position(text, out) : OK;
 }
 
-static enum http_progress send_full(struct request *r, enum live_feed_refusal refusal)
+static enum http_progress send_full(struct request *r, enum live_stream_refusal refusal)
 {
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "10");
-	if (refusal == LIVE_FEED_ACCOUNT_FULL)
+	if (refusal == LIVE_STREAM_ACCOUNT_FULL)
 		return response_problem(
 			r, 429, "busy",
 			"Your account has too many open streams of visits. Close one of them.");
@@ -27,11 +27,11 @@ static enum http_progress send_stream(struct request *r, struct live_stream *str
 {
 	struct http_exchange *x = r->exchange;
 	r->handler_state = stream;
-	r->release_handler_state = live_feed_close;
+	r->release_handler_state = live_stream_close;
 	/* Proxies such as nginx would otherwise collect a buffer first. */
 	http_exchange_add_fixed_header(x, "X-Accel-Buffering", "no");
 	http_exchange_set_body(x, MEDIA_TYPE, "", 0);
-	http_exchange_set_push_reader(x, live_feed_read_stream, stream);
+	http_exchange_set_push_reader(x, live_stream_read, stream);
 	return HTTP_COMPLETE;
 }
 
@@ -53,8 +53,8 @@ enum http_progress live_handlers_get(void *ctx, struct http_exchange *x)
 		return response_invalid_fields(r, &wrong);
 	}
 	struct live_stream *stream = NULL;
-	enum live_feed_refusal refusal =
-		live_feed_open(r->api->live, x, r->user_id, r->workspace_id, r->tags,
-	                       has_position ? &after : NULL, &stream);
-	return refusal == LIVE_FEED_OPENED ? send_stream(r, stream) : send_full(r, refusal);
+	const struct live_reader reader = { r->user_id, r->workspace_id, r->key_id, r->session_id };
+	enum live_stream_refusal refusal = live_stream_open(r->api->live, x, &reader, r->tags,
+	                                                    has_position ? &after : NULL, &stream);
+	return refusal == LIVE_STREAM_OPENED ? send_stream(r, stream) : send_full(r, refusal);
 }

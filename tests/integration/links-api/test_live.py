@@ -18,7 +18,7 @@ import pytest
 import yaml
 from clients import Api, ask, kafka_settings
 from service import ROOT, metric
-from users import Browser, User, insert_api_key, insert_session
+from users import Browser, User, insert_api_key, insert_session, join
 from waiting import wait_until
 
 TOPIC = "waymark.visits.v1"
@@ -58,10 +58,10 @@ def user(service, database):
 class Stream:
     """One response: iterates over (event, id, data) until it ends."""
 
-    def __init__(self, url, headers):
+    def __init__(self, url, headers, path="/api/live"):
         parts = urllib.parse.urlsplit(url)
         self.connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
-        self.connection.request("GET", "/api/live", headers={"Accept": "text/event-stream", **headers})
+        self.connection.request("GET", path, headers={"Accept": "text/event-stream", **headers})
         self.response = self.connection.getresponse()
 
     def __iter__(self):
@@ -224,6 +224,39 @@ def test_a_key_that_is_limited_to_tags_hears_the_visits_of_their_links(service, 
             break
     stream.close()
     assert set(found) == set(seen), "the ring has others before, between and after them"
+
+
+@pytest.mark.parametrize("how", ["removed", "blocked", "key", "session"])
+def test_a_stream_ends_soon_when_its_reader_may_not_read_any_more(start, database, how):
+    """Long before it would end by itself. Another one of the same workspace goes on."""
+    service = start(LIVE_STREAM_S="600")
+    owner, member = User(service, database), User(service, database)
+    join(database, member, owner.id, "editor")
+    key = member.call("POST", f"/api/workspaces/{owner.id}/keys", {"name": "x", "scopes": ["visits:read"]}).json
+    secret = insert_session(database, member.id)
+    headers = {
+        "removed": {"Authorization": f"Bearer {member.token}"}, "blocked": {"Authorization": f"Bearer {member.token}"}, "key": {"X-Api-Key": key["secret"]},
+        "session": {"Cookie": f"__Host-waymark={secret}", "Sec-Fetch-Site": "same-origin"},
+    }[how]  # fmt: skip
+    path = f"/api/workspaces/{owner.id}/live"
+    kept, stream = Stream(service.url, {"Authorization": f"Bearer {owner.token}"}, path), Stream(service.url, headers, path)
+    assert (kept.response.status, stream.response.status) == (200, 200)
+    ended = threading.Event()
+    reader = threading.Thread(target=lambda: (list(stream), ended.set()))
+    reader.start()
+    assert not ended.wait(3), "it goes on while it may"
+    if how == "removed":
+        assert owner.call("DELETE", f"/api/members/{member.id}").status == 204
+    elif how == "key":
+        assert member.call("DELETE", f"/api/workspaces/{owner.id}/keys/{key['key']['id']}").status == 204
+    elif how == "session":
+        assert Browser(service.url, secret).call("DELETE", "/api/auth/session").status == 204
+    else:
+        database.run("UPDATE users SET blocked = true WHERE id = %s", member.id)
+    assert ended.wait(20)
+    reader.join()
+    assert metric(service, "waymark_live_streams") == 1
+    kept.close()
 
 
 def test_a_revoked_session_ends_with_its_stream(service, user, database):
