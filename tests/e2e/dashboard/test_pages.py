@@ -1,5 +1,6 @@
 """What holds on every page of the dashboard, and the pages of administrators: in Chromium, on the real services."""
 
+import json
 import os
 import re
 import subprocess
@@ -107,6 +108,94 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     assert anonymous.call("GET", "/api/links").status == 403
     window.press("Audit log")
     expect(page.get_by_role("row").filter(has_text="user.").first).to_be_visible()
+
+
+def test_a_visitor_reports_a_link_and_an_administrator_blocks_it(env, browser, page, window, user, anonymous):
+    make_admin(env, user.email)
+    anonymous.register_and_login(unique_email())
+    links = [anonymous.create(f"https://bank-{anonymous.call('GET', '/api/auth/me').json['user']['id']}.example/{i}") for i in range(2)]
+    visitor = browser.open(locale="de-DE", color_scheme="dark")
+    form = visitor.page
+    for link in links:
+        form.goto(f"{env['LINKS_API_URL']}/report?link={urllib.parse.quote(link['short_url'], safe='')}")
+        expect(form.get_by_role("heading", level=1)).to_have_text("Einen Link melden")
+        assert visitor.violations() == [] and visitor.overflow() <= 0
+        expect(form.get_by_label("Kurzlink")).to_have_value(link["short_url"])
+        form.get_by_label("Kurzlink").fill("https://nobody.example/x")
+        form.get_by_label("Was ist mit ihm?").select_option("phishing")
+        form.get_by_label("Einzelheiten").fill("Zeile eins\nZeile <b>zwei</b>")
+        form.get_by_role("button", name="Meldung senden").click()
+        expect(form.get_by_role("alert")).to_have_text("Diesen Link gibt es hier nicht. Bitte die Adresse prüfen.")
+        assert visitor.violations() == []
+        form.get_by_label("Kurzlink").fill(link["short_url"])
+        form.get_by_role("button", name="Meldung senden").click()
+        expect(form.get_by_role("heading", level=1)).to_have_text("Danke")
+        assert visitor.violations() == []
+    visitor.close()
+
+    window.goto("/admin/reports")
+    rows = [page.get_by_role("row").filter(has_text=link["slug"]) for link in links]
+    expect(rows[0]).to_contain_text("Zeile <b>zwei</b>")
+    expect(rows[0]).to_contain_text("Phishing")
+    rows[0].get_by_role("button", name="Actions for").click()
+    page.get_by_role("menuitem", name="Block the link").click()
+    page.get_by_label("Reason").fill("It imitates a bank.")
+    page.get_by_role("button", name="Block", exact=True).click()
+    expect(rows[0]).to_have_count(0)
+    rows[1].get_by_role("button", name="Actions for").click()
+    page.get_by_role("menuitem", name="Block the host").click()
+    page.get_by_role("dialog").get_by_label("Reason").fill("bank")
+    assert window.violations() == []
+    page.get_by_role("button", name="Block", exact=True).click()
+    expect(rows[1]).to_have_count(0)
+    assert any(each["host"].startswith("bank-") and each["reason"] == "bank" for each in user.call("GET", "/api/admin/hosts").json["hosts"])
+    page.get_by_label("State").select_option("closed")
+    expect(rows[0]).to_contain_text("Blocked")
+    expect(rows[0]).to_contain_text(user.email)
+    rows[0].get_by_role("button", name="Actions for").click()
+    page.get_by_role("menuitem", name="Unblock the link").click()
+    expect(rows[0].get_by_text("Blocked", exact=True)).to_have_count(0)
+    rows[0].get_by_role("button", name="Actions for").click()
+    page.get_by_role("menuitem", name="Reopen").click()
+    expect(rows[0]).to_have_count(0)
+    page.get_by_label("State").select_option("open")
+    expect(rows[0]).to_have_count(1)
+
+
+def test_an_administrator_sees_which_mails_wait_and_sends_a_test(env, page, window, user):
+    make_admin(env, user.email)
+    mail = {"id": 7, "kind": "invitation", "to": "bob@example.com", "state": "waiting", "error": "Failed to connect", "created_at": "2026-11-20T08:00:00.123Z", "next_attempt_at": "2026-11-20T08:01:00.123Z", "ended_at": None}
+    page.route("**/api/admin/mail", lambda route: route.fulfill(json={"mails": [mail, {**mail, "id": 6, "state": "refused", "error": "550 no such user", "next_attempt_at": None}]}))
+    page.route("**/api/admin/mail-test", lambda route: route.fulfill(status=202, json={"to": user.email}))
+    window.goto("/admin/mail")
+    expect(page.get_by_role("row").nth(1)).to_contain_text("Waiting")
+    expect(page.get_by_role("row").nth(2)).to_contain_text("550 no such user")
+    page.get_by_role("button", name="Send a test to myself").click()
+    expect(page.get_by_text(f"A test is on its way to {user.email}.")).to_be_visible()
+    assert window.violations() == []
+
+
+def test_an_administrator_sets_the_documents_of_apps(env, page, window, user):
+    make_admin(env, user.email)
+    user.call("DELETE", "/api/admin/app-documents/assetlinks.json")
+    window.goto("/admin/apps")
+    form = page.locator("form").filter(has_text="Android")
+    field = form.get_by_label("/.well-known/assetlinks.json")
+    for text, said in (("[{", "This is not valid JSON."), ('[{"relation": []}]', "/0/relation must have at least one"), ("{}", "must be an array")):
+        field.fill(text)
+        form.get_by_role("button", name="Save").click()
+        expect(form.locator(".field-error")).to_contain_text(said)
+    document = [{"relation": ["delegate_permission/common.handle_all_urls"], "target": {"namespace": "web", "site": "https://example.com"}}]
+    field.fill(json.dumps(document))
+    form.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.", exact=True)).to_be_visible()
+    expect(form.locator(".field-error")).to_have_count(0)
+    assert user.call("GET", "/api/admin/app-documents/assetlinks.json").json["document"] == document
+    form.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(form.get_by_role("button", name="Delete")).to_have_count(0)
+    expect(field).to_have_value("")
+    assert user.call("GET", "/api/admin/app-documents/assetlinks.json").status == 404
 
 
 def test_the_host_of_an_address_is_blocked_and_shown_before(env, page, window, user):
@@ -273,7 +362,7 @@ def test_what_users_and_visitors_write_is_never_executed(page, window, user, vis
     expect(page.get_by_role("region", name="Campaigns").locator("tbody td.muted").first).to_have_text("10%")
 
 
-PAGES = ["/", "/links", "/links?edit=new", "/links?state=deleted", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/members", "/workspace", "/workspaces", "/audit", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
+PAGES = ["/", "/links", "/links?edit=new", "/links?state=deleted", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/members", "/workspace", "/workspaces", "/audit", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/reports", "/admin/mail", "/admin/apps", "/admin/audit", "/nowhere"]  # fmt: skip
 GUEST_PAGES = ["/start", "/login", "/register", "/reset", "/confirm", "/shared#none", "/invitation#none"]
 
 

@@ -64,7 +64,7 @@ async function send(method: string, path: string, { params = {}, headers, body, 
 const caller = (method: string) => (path: string, options?: Options) => send(method, path, options);
 
 /** With the types of openapi-fetch and a tenth of its code. */
-export const api = { GET: caller("GET"), POST: caller("POST"), PATCH: caller("PATCH"), DELETE: caller("DELETE") } as unknown as Client<paths>;
+export const api = { GET: caller("GET"), POST: caller("POST"), PUT: caller("PUT"), PATCH: caller("PATCH"), DELETE: caller("DELETE") } as unknown as Client<paths>;
 
 let onUnauthorized: () => void = () => {};
 let onUnknownZone: () => void = () => {};

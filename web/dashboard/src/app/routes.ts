@@ -41,6 +41,9 @@ export const ROUTES: readonly Route[] = [
   { pattern: /^\/admin\/health$/, title: "health", access: "administrator", load: () => import("../pages/health") },
   { pattern: /^\/admin\/users$/, title: "users", access: "administrator", load: () => import("../pages/users") },
   { pattern: /^\/admin\/hosts$/, title: "hosts", access: "administrator", load: () => import("../pages/hosts") },
+  { pattern: /^\/admin\/reports$/, title: "reports", access: "administrator", load: () => import("../pages/reports") },
+  { pattern: /^\/admin\/mail$/, title: "mail", access: "administrator", load: () => import("../pages/mail") },
+  { pattern: /^\/admin\/apps$/, title: "apps", access: "administrator", load: () => import("../pages/apps") },
   { pattern: /^\/admin\/audit$/, title: "audit", access: "administrator", load: () => import("../pages/audit") },
 ];
 

@@ -68,6 +68,9 @@ function Navigation({ isAdmin }: { isAdmin: boolean }) {
           <NavLink path="/admin/health" icon="pulse" text={t("health")} />
           <NavLink path="/admin/users" icon="users" text={t("users")} />
           <NavLink path="/admin/hosts" icon="shield" text={t("hosts")} />
+          <NavLink path="/admin/reports" icon="flag" text={t("reports")} />
+          <NavLink path="/admin/mail" icon="mail" text={t("mail")} />
+          <NavLink path="/admin/apps" icon="phone" text={t("apps")} />
           <NavLink path="/admin/audit" icon="list" text={t("audit")} />
         </>
       )}

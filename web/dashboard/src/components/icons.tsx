@@ -31,6 +31,9 @@ const PATHS = {
   tag: "M3.5 3.5h6l7 7-6 6-7-7zM7 7h.01",
   pulse: "M2.5 10.5H6l2-5.5 3.5 10 2-4.5h4",
   switch: "M6.5 7.5 10 4l3.5 3.5M6.5 12.5 10 16l3.5-3.5",
+  mail: "M3 5h14v10H3zM3 6l7 5.5L17 6",
+  flag: "M5 17V3.5h9.5l-2.5 3.5 2.5 3.5H5",
+  phone: "M6 2.5h8v15H6zM9 15h2",
   home: "M3.5 9 10 3.5 16.5 9v7.5h-4.5V12H8v4.5H3.5z",
 } as const;
 

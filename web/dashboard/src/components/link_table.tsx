@@ -11,6 +11,7 @@ import { useTagColors } from "../lib/tags";
 import { CopyButton } from "./copy_button";
 import { Menu, type MenuItem } from "./menu";
 import { QrDialog } from "./qr_dialog";
+import { TableHead } from "./table";
 import { TagList } from "./tag_chip";
 
 /** What keeps visitors from the destination; nothing for an active link. */
@@ -18,7 +19,7 @@ export function StateBadges({ link }: { link: Link }) {
   return (
     <>
       {link.state !== "active" && <span class={`badge badge-${link.state}`}>{t(`state.${link.state}` as Key)}</span>}
-      {link.destination_blocked && <span class="badge badge-blocked">{t("blocked")}</span>}
+      {(link.destination_blocked || link.blocked_reason) && <span class="badge badge-blocked">{t("blocked")}</span>}
     </>
   );
 }
@@ -110,30 +111,18 @@ export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged 
   return (
     <table class="table link-table">
       <caption class="visually-hidden">{t("links")}</caption>
-      <thead>
-        <tr>
-          {canSelect ? (
+      <TableHead
+        first={
+          canSelect ? (
             <th class="cell-check">
               <input type="checkbox" aria-label={t("select.all")} checked={areAll} onChange={(event) => onSelect(event.currentTarget.checked ? new Set(links.map((link) => link.id)) : new Set())} />
             </th>
           ) : (
             <td class="cell-check" />
-          )}
-          <th scope="col">{t("link")}</th>
-          <th scope="col" class="number">
-            {t("visits")}
-          </th>
-          <th scope="col" class="wide-only">
-            {t("last.visit")}
-          </th>
-          <th scope="col" class="wide-only">
-            {t("created")}
-          </th>
-          <th class="cell-actions">
-            <span class="visually-hidden">{t("actions")}</span>
-          </th>
-        </tr>
-      </thead>
+          )
+        }
+        columns={[t("link"), [t("visits"), "number"], [t("last.visit"), "wide-only"], [t("created"), "wide-only"]]}
+      />
       <tbody>
         {links.map((link) => (
           <tr key={link.id} id={`link-${link.id}`} class={selected.has(link.id) ? "is-selected" : undefined}>

@@ -3,6 +3,7 @@ import { useQuery } from "../api/use_query";
 import { href, setParams, usePlace } from "../app/router";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { FilterField } from "../components/field";
+import { Table } from "../components/table";
 import { t } from "../i18n";
 import { formatTime } from "../lib/format";
 
@@ -44,36 +45,22 @@ export default function AuditPage() {
       {!data && !error && <Skeleton lines={8} height={36} />}
       {data?.entries.length === 0 && <Empty title={t("audit.none")} text={t("links.nomatch.text")} />}
       {data && data.entries.length > 0 && (
-        <div class="card table-card">
-          <table class="table audit">
-            <caption class="visually-hidden">{t("audit")}</caption>
-            <thead>
-              <tr>
-                <th scope="col">{t("time")}</th>
-                <th scope="col">{t("action")}</th>
-                <th scope="col">{t("actor")}</th>
-                <th scope="col" class="wide-only">{t("details")}</th>
-                <th scope="col" class="wide-only">{t("request.id")}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.entries.map((entry) => (
-                <tr key={entry.id}>
-                  <td class="muted">{formatTime(entry.at)}</td>
-                  <td>
-                    <code class="nowrap">{entry.action}</code>
-                    <div class="muted">
-                      {entry.subject_type} {subjectOf(entry)}
-                    </div>
-                  </td>
-                  <td>{entry.actor_id ? <a href={href(path, { actor: entry.actor_id })}>{entry.actor_email ?? entry.actor_id}</a> : t("audit.nobody")}</td>
-                  <td class="wide-only muted">{describe(entry.details)}</td>
-                  <td class="wide-only mono muted">{entry.request_id}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table caption={t("audit")} class="audit" columns={[t("time"), t("action"), t("actor"), [t("details"), "wide-only"], [t("request.id"), "wide-only"]]} hasActions={false}>
+          {data.entries.map((entry) => (
+            <tr key={entry.id}>
+              <td class="muted">{formatTime(entry.at)}</td>
+              <td>
+                <code class="nowrap">{entry.action}</code>
+                <div class="muted">
+                  {entry.subject_type} {subjectOf(entry)}
+                </div>
+              </td>
+              <td>{entry.actor_id ? <a href={href(path, { actor: entry.actor_id })}>{entry.actor_email ?? entry.actor_id}</a> : t("audit.nobody")}</td>
+              <td class="wide-only muted">{describe(entry.details)}</td>
+              <td class="wide-only mono muted">{entry.request_id}</td>
+            </tr>
+          ))}
+        </Table>
       )}
       <nav class="pages" aria-label={t("pages")}>
         <button type="button" class="button" disabled={!query.cursor} onClick={() => setParams({ cursor: "" })}>

@@ -4,6 +4,7 @@ import { useQuery } from "../api/use_query";
 import { notify } from "../app/toasts";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SubmitButton, TextField } from "../components/field";
+import { Table } from "../components/table";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatDate } from "../lib/format";
@@ -65,33 +66,20 @@ export default function HostsPage() {
       {!data && !error && <Skeleton lines={4} height={44} />}
       {data?.hosts.length === 0 && <Empty title={t("hosts.none")} text={t("hosts.none.text")} />}
       {data && data.hosts.length > 0 && (
-        <div class="card table-card">
-          <table class="table">
-            <caption class="visually-hidden">{t("hosts")}</caption>
-            <thead>
-              <tr>
-                <th scope="col">{t("host")}</th>
-                <th scope="col">{t("reason")}</th>
-                <th scope="col" class="wide-only">{t("created")}</th>
-                <th class="cell-actions"><span class="visually-hidden">{t("actions")}</span></th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.hosts.map((host) => (
-                <tr key={host.id}>
-                  <td class="mono">{host.with_subdomains ? `*.${host.host}` : host.host}</td>
-                  <td>{host.reason}</td>
-                  <td class="wide-only muted">{formatDate(host.created_at)}</td>
-                  <td class="cell-actions">
-                    <button type="button" class="button" aria-label={t("host.unblock", { host: host.host })} onClick={() => unblock(host.id, host.host)}>
-                      {t("unblock")}
-                    </button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table caption={t("hosts")} columns={[t("host"), t("reason"), [t("created"), "wide-only"]]}>
+          {data.hosts.map((host) => (
+            <tr key={host.id}>
+              <td class="mono">{host.with_subdomains ? `*.${host.host}` : host.host}</td>
+              <td>{host.reason}</td>
+              <td class="wide-only muted">{formatDate(host.created_at)}</td>
+              <td class="cell-actions">
+                <button type="button" class="button" aria-label={t("host.unblock", { host: host.host })} onClick={() => unblock(host.id, host.host)}>
+                  {t("unblock")}
+                </button>
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
     </>
   );

@@ -10,6 +10,7 @@ import { SubmitButton } from "../components/field";
 import { Icon } from "../components/icons";
 import { Invitations, RoleField } from "../components/invitations";
 import { Menu, type MenuItem } from "../components/menu";
+import { Table } from "../components/table";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatDate } from "../lib/format";
@@ -58,28 +59,11 @@ function MemberRow({ member, items }: { member: Member; items: MenuItem[] }) {
 
 function MemberTable({ members, itemsOf }: { members: Member[]; itemsOf: (member: Member) => MenuItem[] }) {
   return (
-    <div class="card table-card">
-      <table class="table">
-        <caption class="visually-hidden">{t("members")}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{t("member")}</th>
-            <th scope="col">{t("role")}</th>
-            <th scope="col" class="wide-only">
-              {t("member.since")}
-            </th>
-            <th class="cell-actions">
-              <span class="visually-hidden">{t("actions")}</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {members.map((member) => (
-            <MemberRow member={member} items={itemsOf(member)} key={member.user_id} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table caption={t("members")} columns={[t("member"), t("role"), [t("member.since"), "wide-only"]]}>
+      {members.map((member) => (
+        <MemberRow member={member} items={itemsOf(member)} key={member.user_id} />
+      ))}
+    </Table>
   );
 }
 

@@ -9,6 +9,7 @@ import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
 import { Menu, type MenuItem } from "../components/menu";
+import { Table } from "../components/table";
 import { TagChip } from "../components/tag_chip";
 import { useAction } from "../components/use_action";
 import { t, tn } from "../i18n";
@@ -123,33 +124,11 @@ function FilterBar({ q, sort }: { q: string; sort: Sort }) {
 
 function TagTable({ tags, itemsOf, onColor }: { tags: Tag[]; itemsOf: (tag: Tag) => MenuItem[]; onColor: (tag: Tag, color: string) => void }) {
   return (
-    <div class="card table-card">
-      <table class="table">
-        <caption class="visually-hidden">{t("tags")}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{t("tag")}</th>
-            <th scope="col">
-              <span class="roomy-only">{t("tag.color")}</span>
-            </th>
-            <th scope="col" class="number">
-              {t("links")}
-            </th>
-            <th scope="col" class="number">
-              {t("visits")}
-            </th>
-            <th class="cell-actions">
-              <span class="visually-hidden">{t("actions")}</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {tags.map((tag) => (
-            <Row tag={tag} key={tag.name} items={itemsOf(tag)} onColor={(color) => onColor(tag, color)} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table caption={t("tags")} columns={[t("tag"), [<span class="roomy-only">{t("tag.color")}</span>], [t("links"), "number"], [t("visits"), "number"]]}>
+      {tags.map((tag) => (
+        <Row tag={tag} key={tag.name} items={itemsOf(tag)} onColor={(color) => onColor(tag, color)} />
+      ))}
+    </Table>
   );
 }
 

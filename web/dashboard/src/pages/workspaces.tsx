@@ -8,6 +8,7 @@ import { Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
+import { Table } from "../components/table";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatCount, formatTime } from "../lib/format";
@@ -88,28 +89,11 @@ export default function WorkspacesPage() {
       {!data && !error && <Skeleton lines={3} height={44} />}
       {data?.workspaces.length === 0 && <Empty title={t("workspaces.none")} text={t("workspaces.none.text")} />}
       {data && data.workspaces.length > 0 && (
-        <div class="card table-card">
-          <table class="table">
-            <caption class="visually-hidden">{t("workspaces")}</caption>
-            <thead>
-              <tr>
-                <th scope="col">{t("name")}</th>
-                <th scope="col">{t("role.your")}</th>
-                <th scope="col" class="number">
-                  {t("members")}
-                </th>
-                <th class="cell-actions">
-                  <span class="visually-hidden">{t("actions")}</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.workspaces.map((workspace) => (
-                <Row workspace={workspace} key={workspace.id} onRestore={() => restore(workspace)} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table caption={t("workspaces")} columns={[t("name"), t("role.your"), [t("members"), "number"]]}>
+          {data.workspaces.map((workspace) => (
+            <Row workspace={workspace} key={workspace.id} onRestore={() => restore(workspace)} />
+          ))}
+        </Table>
       )}
       {isCreating && <NewWorkspace onClose={() => setCreating(false)} />}
     </>

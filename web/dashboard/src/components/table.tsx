@@ -1,0 +1,56 @@
+import type { ComponentChildren } from "preact";
+import { t } from "../i18n";
+
+/** What its head says, and the class of the column. */
+export type Column = string | readonly [head: ComponentChildren, className?: string];
+
+interface HeadProps {
+  columns: readonly Column[];
+  /** The last column has the buttons of each row. */
+  hasActions?: boolean;
+  /** The cell before all others. */
+  first?: ComponentChildren;
+}
+
+export function TableHead({ columns, hasActions = true, first }: HeadProps) {
+  return (
+    <thead>
+      <tr>
+        {first}
+        {columns.map((column, at) => {
+          const [head, className] = typeof column === "string" ? [column] : column;
+          return (
+            <th scope="col" class={className} key={at}>
+              {head}
+            </th>
+          );
+        })}
+        {hasActions && (
+          <th class="cell-actions">
+            <span class="visually-hidden">{t("actions")}</span>
+          </th>
+        )}
+      </tr>
+    </thead>
+  );
+}
+
+interface TableProps extends HeadProps {
+  caption: string;
+  class?: string;
+  /** The rows. */
+  children: ComponentChildren;
+}
+
+/** A table on a card of its own. */
+export function Table({ caption, class: className = "", children, ...head }: TableProps) {
+  return (
+    <div class="card table-card">
+      <table class={`table ${className}`}>
+        <caption class="visually-hidden">{caption}</caption>
+        <TableHead {...head} />
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,154 @@
+import { useState } from "preact/hooks";
+import { api, type Schemas, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { setParams, usePlace } from "../app/router";
+import { notify } from "../app/toasts";
+import { Dialog } from "../components/dialog";
+import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { SelectField, SubmitButton, TextField } from "../components/field";
+import { Menu, type MenuItem } from "../components/menu";
+import { Table } from "../components/table";
+import { useAction } from "../components/use_action";
+import { t } from "../i18n";
+import { formatTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { hostOf } from "../lib/urls";
+
+const PAGE_SIZE = 50;
+const STATES = ["open", "closed"] as const;
+
+type Report = Schemas["Report"];
+/** What is blocked: the link, or the host that it leads to. */
+type Target = { kind: "link" | "host"; report: Report; link: NonNullable<Report["link"]> };
+
+function BlockDialog({ target: { kind, report, link }, onClose, onBlocked }: { target: Target; onClose: () => void; onBlocked: () => void }) {
+  const [reason, setReason] = useState("");
+  const { error, isBusy, run } = useAction();
+  const host = hostOf(link.original_url);
+  const name = kind === "link" ? hostAndSlug(link.short_url) : host;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      if (kind === "link") {
+        await unwrap(api.PUT("/api/admin/links/{id}/block", { params: { path: { id: link.id } }, body: { reason } }));
+      } else {
+        await unwrap(api.POST("/api/admin/hosts", { body: { host, reason } }));
+        await unwrap(api.PATCH("/api/admin/reports/{id}", { params: { path: { id: report.id } }, body: { state: "closed" } }));
+      }
+      notify(t("host.blocked", { host: name }));
+      onBlocked();
+    });
+  };
+  return (
+    <Dialog title={t("report.block.title", { name })} onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        <p>{t(`report.block.${kind}.text`)}</p>
+        {error && <ErrorBox error={error} />}
+        <TextField label={t("reason")} hint={t(`report.reason.${kind}`)} required autofocus autocomplete="off" maxLength={kind === "link" ? 500 : 200} value={reason} error={error?.fields.reason ?? error?.fields.host} onInput={setReason} />
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            {t("cancel")}
+          </button>
+          <SubmitButton isBusy={isBusy}>{t("block")}</SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function Row({ report, items }: { report: Report; items: MenuItem[] }) {
+  const { link } = report;
+  const name = link ? hostAndSlug(link.short_url) : report.slug;
+  return (
+    <tr>
+      <td class="cell-link">
+        <div class="link-line">
+          <span class="short" translate={false}>
+            {name}
+          </span>
+          {link?.blocked_reason && <span class="badge badge-blocked">{t("blocked")}</span>}
+          {(!link || link.state === "deleted") && <span class="badge badge-deleted">{t("state.deleted")}</span>}
+        </div>
+        {link && (
+          <div class="ellipsis muted" title={link.original_url}>
+            {shortenUrl(link.original_url)}
+          </div>
+        )}
+      </td>
+      <td>
+        <strong>{t(`report.${report.reason}`)}</strong>
+        {report.details && <div class="report-details">{report.details}</div>}
+        {report.email && <div class="muted">{report.email}</div>}
+      </td>
+      <td class="wide-only muted nowrap">
+        {formatTime(report.created_at)}
+        {report.closed_at && <div>{t("report.closed.by", { time: formatTime(report.closed_at), name: report.closed_by_email ?? "–" })}</div>}
+      </td>
+      <td class="cell-actions">
+        <Menu label={t("actions.of", { url: name })} items={items} />
+      </td>
+    </tr>
+  );
+}
+
+/** What visitors reported. A link or its host is blocked from here. */
+export default function ReportsPage() {
+  const { params } = usePlace();
+  const state = STATES.find((each) => each === params.get("state")) ?? "open";
+  const query = { state, cursor: Number(params.get("cursor")) || undefined, limit: PAGE_SIZE };
+  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/reports", { params: { query }, signal })));
+  const [target, setTarget] = useState<Target>();
+  const action = useAction();
+  const change = ({ id }: Report, next: (typeof STATES)[number]) =>
+    void action.run(async () => {
+      await unwrap(api.PATCH("/api/admin/reports/{id}", { params: { path: { id } }, body: { state: next } }));
+      notify(t(next === "closed" ? "report.closed" : "report.reopened"));
+      reload();
+    });
+  const unblock = (id: number) =>
+    void action.run(async () => {
+      await unwrap(api.DELETE("/api/admin/links/{id}/block", { params: { path: { id } } }));
+      notify(t("saved"));
+      reload();
+    });
+  const itemsOf = (report: Report): MenuItem[] => {
+    const { link } = report;
+    return [
+      ...(link?.blocked_reason ? [{ text: t("report.unblock"), icon: "play", run: () => unblock(link.id) } as const] : []),
+      ...(link && !link.blocked_reason && link.state !== "deleted" ? [{ text: t("report.block.link"), icon: "shield", isDanger: true, run: () => setTarget({ kind: "link", report, link }) } as const] : []),
+      ...(link ? [{ text: t("report.block.host"), icon: "shield", isDanger: true, run: () => setTarget({ kind: "host", report, link }) } as const] : []),
+      state === "open" ? { text: t("report.close"), icon: "check", run: () => change(report, "closed") } : { text: t("report.reopen"), icon: "play", run: () => change(report, "open") },
+    ];
+  };
+  const blocked = () => {
+    setTarget(undefined);
+    reload();
+  };
+  const shownError = error ?? action.error;
+  return (
+    <>
+      <header class="page-head">
+        <h1>{t("reports")}</h1>
+        <SelectField isLabelHidden label={t("state")} value={state} options={STATES.map((each) => [each, t(`report.state.${each}`)] as const)} onChange={(next) => setParams({ state: next === "open" ? "" : next, cursor: "" })} />
+      </header>
+      {shownError && <ErrorBox error={shownError} retry={error && reload} />}
+      {!data && !error && <Skeleton lines={4} height={44} />}
+      {data?.reports.length === 0 && <Empty title={t("reports.none")} text={t("reports.none.text")} />}
+      {data && data.reports.length > 0 && (
+        <Table caption={t("reports")} columns={[t("link"), t("reason"), [t("time"), "wide-only"]]}>
+          {data.reports.map((report) => (
+            <Row report={report} items={itemsOf(report)} key={report.id} />
+          ))}
+        </Table>
+      )}
+      <nav class="pages" aria-label={t("pages")}>
+        <button type="button" class="button" disabled={!query.cursor} onClick={() => setParams({ cursor: "" })}>
+          {t("first")}
+        </button>
+        <button type="button" class="button" disabled={!data?.pagination.next_cursor} onClick={() => setParams({ cursor: data?.pagination.next_cursor })}>
+          {t("next")}
+        </button>
+      </nav>
+      {target && <BlockDialog target={target} onClose={() => setTarget(undefined)} onBlocked={blocked} />}
+    </>
+  );
+}
