@@ -162,7 +162,7 @@ def test_a_report_outlives_its_link(visitor, admin, link):
     assert report["link"] is None
 
 
-def test_a_block_closes_the_reports_and_tells_the_owner(visitor, admin, link, database):
+def test_a_block_is_published_closes_the_reports_and_tells_the_owner(visitor, admin, link, database, topic, LinkEvent):
     visitor().report(link["short_url"])
     at = f"/api/admin/links/{link['id']}/block"
     for reason in ("It imitates a bank.", "It imitates a bank.", "It imitates two banks."):
@@ -170,7 +170,7 @@ def test_a_block_closes_the_reports_and_tells_the_owner(visitor, admin, link, da
     assert reports_of(admin, link) == [] and reports_of(admin, link, "closed")[0]["closed_by_email"] == admin.email
     assert reports_of(admin, link, "closed")[0]["link"]["blocked_reason"] == "It imitates two banks."
     seen = link["of"].call("GET", f"/api/links/{link['id']}").json["link"]
-    assert (seen["version"], seen["state"]) == (3, "active")
+    assert (seen["version"], seen["state"], seen["blocked_reason"]) == (3, "active", "It imitates two banks.")
     [change] = [each for each in link["of"].call("GET", f"/api/links/{link['id']}/history").json["changes"] if each["fields"]][:1]
     assert change["by"]["type"] == "administrator"
     assert change["fields"] == [{"name": "blocked_reason", "from": "It imitates a bank.", "to": "It imitates two banks."}]
@@ -178,7 +178,9 @@ def test_a_block_closes_the_reports_and_tells_the_owner(visitor, admin, link, da
     assert reports_of(admin, link, "closed")[0]["link"]["blocked_reason"] == "It imitates two banks.", "its owner cannot end the block"
     for _ in range(2):
         assert admin.call("DELETE", at).status == 204
-    assert reports_of(admin, link, "closed")[0]["link"]["blocked_reason"] is None
+    assert link["of"].call("GET", f"/api/links/{link['id']}").json["link"]["blocked_reason"] is None
+    states = [LinkEvent.FromString(message.value()).link for message in topic.wait_for(lambda m: m.key() == link["slug"].encode() and LinkEvent.FromString(m.value()).link.version in (3, 5), count=2)]
+    assert [(state.version, state.is_blocked) for state in states] == [(3, True), (5, False)]
     audit = database.run("SELECT action, details ->> 'reason' FROM audit_log WHERE subject_type = 'link' AND subject_id = %s AND action LIKE '%%block' ORDER BY id", link["id"])
     assert audit == [("link.block", "It imitates a bank."), ("link.block", "It imitates two banks."), ("link.unblock", None)]
 
