@@ -13,6 +13,8 @@ BEGIN_US = int(BEGIN.timestamp()) * SECOND_US
 END_US = BEGIN_US + (YEARS * 365 - 1) * DAY_US
 TRANSITIONS_MAX = 40
 
+# Conditions that compare a text, and what visitors have of them.
+TEXTS = ("country", "region", "city", "device", "os", "browser", "language", "referrer_host")
 COUNTRIES = ("DE", "AT", "CH", "US", "BR")
 REGIONS = ("DE-BY", "DE-BE", "US-NY", "BR-SP")
 CITIES = ("Berlin", "München", "New York", "São Paulo", "Zürich")
