@@ -16,6 +16,7 @@
 #include "lib/clicks/visit_event.h"
 #include "lib/http/http_query.h"
 #include "lib/links/link.h"
+#include "lib/links/link_forward.h"
 #include "lib/links/slug.h"
 
 static bool is_loopback(const struct client_ip *ip)
@@ -106,24 +107,12 @@ static void add_campaign(const char *query, struct redirect_event *event)
 	}
 }
 
-static bool has_pair(const char *query, const char *pair)
-{
-	for (;; query++) {
-		size_t len = strcspn(query, "&");
-		if (len == strlen(pair) && memcmp(query, pair, len) == 0)
-			return true;
-		query += len;
-		if (*query == '\0')
-			return false;
-	}
-}
-
 static void read_query(const char *query, struct redirect_event *event)
 {
 	if (*query == '\0')
 		return;
 	add_campaign(query, event);
-	event->is_scan |= has_pair(query, CLICK_SCAN_PAIR);
+	event->is_scan |= link_forward_is_scan(query);
 }
 
 /* Of a visitor, or a program, that wrote "&" in place of "?". */

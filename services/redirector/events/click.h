@@ -41,9 +41,6 @@ bool click_salts_get(struct salt_cache *cache, int64_t time_us, struct digest_hm
  */
 struct client_ip click_counted_visitor(struct http_exchange *x);
 
-/* In the query of a link's QR code. */
-#define CLICK_SCAN_PAIR "qr=1"
-
 /*
  * Sets every field of event that comes from the request and the visitor: occurred_at_us, method,
  * prefetch, is_scan, client_network, the texts, and visitor_hash if the salt of that day is known.
