@@ -108,10 +108,11 @@ static bool is_limited(const struct link_bulk *bulk)
 	return bulk->quota.state.left < (int64_t)bulk->count;
 }
 
-/* Others cannot reuse its link. */
-static bool is_scheduled(const struct link_bulk *bulk, const struct link_bulk_item *item)
+/* Others cannot reuse its link. As link_reuse_store_find has it. */
+static bool cannot_be_reused(const struct link_bulk *bulk, const struct link_bulk_item *item)
 {
-	return item->input.starts_at_us > request_now_us(bulk->request);
+	return item->input.starts_at_us > request_now_us(bulk->request) ||
+	       (item->input.extras.features & ~LINK_FEATURE_FORWARD) != 0;
 }
 
 /* Takes over the outcome of an earlier item with the same slug or URL. */
@@ -123,7 +124,7 @@ static void resolve(const struct link_bulk *bulk, struct link_bulk_item *item)
 		same = item->url_first->reusable;
 	if (first && first != item && item->input.reuse && bulk_create_has_link(first) &&
 	    first->url_first == item->url_first &&
-	    !(first->outcome == BULK_CREATED && is_scheduled(bulk, first)))
+	    !(first->outcome == BULK_CREATED && cannot_be_reused(bulk, first)))
 		same = first;
 	if (same) {
 		item->link = same->link;
@@ -154,7 +155,7 @@ static size_t choose_round(struct link_bulk *bulk)
 			resolve(bulk, item);
 		if (item->outcome != BULK_PENDING || chosen == most || must_wait(item))
 			continue;
-		item->url_first->is_tried |= !is_scheduled(bulk, item);
+		item->url_first->is_tried |= !cannot_be_reused(bulk, item);
 		bulk->round[chosen++] = &item->creation;
 	}
 	return chosen;
@@ -172,7 +173,7 @@ static int64_t record_outcomes(struct link_bulk *bulk)
 		                : item->creation.err == ERR_CONFLICT ? BULK_SLUG_USED
 		                                                     : BULK_NO_FREE_SLUG;
 		if (item->outcome == BULK_CREATED) {
-			if (!is_scheduled(bulk, item))
+			if (!cannot_be_reused(bulk, item))
 				item->url_first->reusable = item;
 			count++;
 		}

@@ -142,7 +142,7 @@ class Resources:
     def state(self):
         """Everything that a missing check could let an actor change."""
         tables = {
-            "links": "id, version, state, original_url, title, tags, blocked_reason, workspace_id",
+            "links": "id, version, state, original_url, title, tags, blocked_reason, extras, workspace_id",
             "users": "id, email, name, role, blocked, links_per_day, token_generation, deleted_at, email_confirmed_at, totp_confirmed_at",
             "api_keys": "id, workspace_id, created_by, name, scopes, expires_at",
             "sessions": "id, user_id, secret_hash",
@@ -154,7 +154,7 @@ class Resources:
             "link_notes": "link_id AS id, notes",
             "tag_colors": "workspace_id AS id, tag, color",
             "password_resets": "user_id AS id, token_hash",
-            "workspaces": "id, name, sponsor_id, requires_second_factor, deleted_at",
+            "workspaces": "id, name, sponsor_id, requires_second_factor, default_forward_query, default_forward_path, deleted_at",
             "members": "workspace_id AS id, user_id, role",
             "invitations": "id, workspace_id, email, role, token_hash",
             "email_confirmations": "user_id AS id, email, token_hash",

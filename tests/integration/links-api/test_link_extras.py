@@ -341,6 +341,13 @@ def test_filters_find_links_by_what_they_have(new_user):
         assert ann.call("GET", f"/api/links?filter={query}").status == 400, query
 
 
+def test_a_bulk_does_not_reuse_its_own_links_with_a_limit(new_user):
+    ann = new_user()
+    items = [{"original_url": URL, "max_visits": 1}, {"original_url": URL, "reuse": True}, {"original_url": URL, "reuse": True}]
+    results = ann.call("POST", "/api/links/bulk", {"links": items}).json["results"]
+    assert [(item["status"], item["link"]["max_visits"]) for item in results] == [(201, 1), (201, None), (200, None)]
+
+
 # --- limits ---
 
 
