@@ -1,10 +1,12 @@
 """Hundreds of addresses, passwords and tokens are sent, and none is in a store, topic, journal or log afterwards."""
 
+import base64
 import ipaddress
 import json
 import os
 import pathlib
 import random
+import re
 import secrets
 import subprocess
 
@@ -218,6 +220,72 @@ def test_the_search_finds_what_does_stand_there(searched, place):
     # Redis has the keys under which links are looked up.
     slugs = [slug.lower() if place == "redis" else slug for slug in planting.slugs]
     assert len(found_in(folder / place, slugs)) > len(slugs) / 2
+
+
+# --- what a link decides by ---
+
+PRIVATE_LINKS = 20
+HASH = re.compile(r"\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}")
+
+
+def deciding_link(word, number):
+    """Each word is a secret: of a condition, of where a rule or a variant leads, or a password."""
+    condition = {"query": [{"name": word(), "values": [word()]}], "referrer_host": [f"{word()}.example"], "city": [word()]}
+    rules = [
+        {"name": f"closed-{number}", "when": condition, "then": "redirect", "url": f"https://example.com/{word()}"},
+        {"name": f"open-{number}", "when": {"visitor": "human"}, "then": "redirect", "url": f"https://example.com/{word()}"},
+    ]
+    variants = [{"name": f"{name}-{number}", "url": f"https://example.com/{word()}", "weight": 1} for name in "ab"]
+    link = {"split": {"variants": variants}, "password": word()}
+    return link | ({"rules": rules} if number % 2 else {})
+
+
+def stored_hashes(env, links):
+    query = f"SELECT encode(extras, 'escape') FROM links WHERE id IN ({','.join(str(link['id']) for link in links)})"
+    done = subprocess.run(["psql", "-qAtX", "-c", query], env={**os.environ, **postgres_environment(env["PG_URL"])}, capture_output=True, text=True, check=True)
+    return HASH.findall(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def published(env, tmp_path_factory):
+    """A file with all that was published about links that decide and their visits; the secrets; what may be known."""
+    from clients import Visitor
+
+    kafka, api, visitor, needles = Kafka(env), Api(env["LINKS_API_URL"]), Visitor(env["REDIRECTOR_URL"]), []
+
+    def word():
+        needles.append(secrets.token_hex(12))
+        return needles[-1]
+
+    api.register_and_login(unique_email())
+    links = []
+    for number in range(PRIVATE_LINKS):
+        wanted = deciding_link(word, number)
+        links.append(api.create(**wanted))
+        changed = api.call("PATCH", f"/api/links/{links[-1]['id']}", {"password": word()})
+        assert changed.status == 200, changed
+        credentials = base64.b64encode(f":{needles[-1]}".encode()).decode()
+        assert visitor.follow(links[-1]["slug"], Authorization=f"Basic {credentials}").status == 302
+        needles.append(credentials)
+    for link in links:
+        api.wait_for_visits(link["id"], 1)
+    hashes = stored_hashes(env, links)
+    assert len(hashes) == PRIVATE_LINKS
+    records = tmp_path_factory.mktemp("published") / "kafka"
+    records.write_bytes(b"\n".join(kafka.read_all()))
+    known = [link["slug"] for link in links] + [f"open-{number}" for number in range(1, PRIVATE_LINKS, 2)]
+    return records, needles + hashes, known
+
+
+def test_no_topic_has_a_password_a_condition_or_a_destination_of_a_rule_or_variant(published):
+    records, needles, _ = published
+    assert len(needles) > 5 * PRIVATE_LINKS
+    assert found_in(records, needles) == set()
+
+
+def test_topics_have_the_links_and_the_rules_that_visitors_met(published):
+    records, _, known = published
+    assert found_in(records, known) == set(known)
 
 
 def odd_text():
