@@ -298,7 +298,7 @@ TEST_CASE(knows_whether_it_has_places)
 
 /* More agents and networks than the caches hold, so that each thread also evicts. */
 #define THREADS 4
-#define ROUNDS 2000
+#define ROUNDS 20000
 
 /* NULL: all answers were right. */
 static void *ask_of_many(void *ctx)
