@@ -48,14 +48,18 @@ class RedirectorStack(Stack):
         self.env = self.addresses()
         self.store = Store(self.env["ADMIN_PG_URL"])
 
-    def make_links(self, word, count):
-        """The links come past the API, so the Bloom filter learns of them a moment later: warm() waits for that."""
+    def make_links(self, word, count, kinds=((0, b""),)):
+        """The links come past the API, so the Bloom filter learns of them a moment later: warm() waits for that.
+
+        kinds: the features and extras of every link in turn.
+        """
+        features, extras = ([kind[i] or None for kind in kinds] for i in (0, 1))
         with self.store.connection.cursor() as cursor:
             cursor.execute(
-                "INSERT INTO links (slug, link_type, original_url, expires_at)"
-                " SELECT %s || '-' || n, 'TEMPORARY', 'https://shop.example.com/items/' || n, now() + interval '8 hours'"
-                " FROM generate_series(0, %s - 1) n",
-                (word, count),
+                "INSERT INTO links (slug, link_type, original_url, expires_at, features, extras)"
+                " SELECT %s || '-' || n, 'TEMPORARY', 'https://shop.example.com/items/' || n, now() + interval '8 hours',"
+                " coalesce((%s::smallint[])[1 + n %% %s], 0), (%s::bytea[])[1 + n %% %s] FROM generate_series(0, %s - 1) n",
+                (word, features, len(kinds), extras, len(kinds), count),
             )
 
     def warm(self, word, count):
@@ -259,6 +263,7 @@ class Events:
         self.doubles = 0  # requests with a second event: visits that would be counted twice
         self.disorder = 0  # events first seen after a later one of their instance and partition
         self.value_bytes = 0
+        self.decisions = collections.Counter()  # by slug, rule, variant and host of the destination
         self._seen = set()
         self._last = {}
         self._read(brokers)
@@ -307,6 +312,7 @@ class Events:
         known = self.ids[run].setdefault(int(number), event.event_id)
         self.doubles += known != event.event_id
         self.events[run] += 1
+        self.decisions[event.slug, event.rule, event.variant, event.destination_host] += 1
         if event.event_id not in self._seen:
             self._seen.add(event.event_id)
             self.disorder += sequence <= self._last.get(place, 0)
@@ -321,6 +327,23 @@ class Events:
 
     def repeats(self, run):
         return self.events[run] - len(self.ids[run])
+
+
+def deciding_kinds():
+    """For make_links: a plain link, one with a rule and one with a split. Each host says what must have decided."""
+    from waymark.v1 import link_extras_pb2 as pb
+
+    german = pb.LinkCondition(subject=pb.LINK_SUBJECT_LANGUAGE, values=["de"])
+    rule = pb.LinkRule(name="Germans", conditions=[german], action=pb.LINK_ACTION_REDIRECT, url="https://germans.example.com/")
+    variants = [pb.LinkVariant(name=name, url=f"https://{name.lower()}.example.com/", weight=1) for name in "AB"]
+    return (0, b""), (1, pb.LinkExtras(rules=[rule]).SerializeToString()), (2, pb.LinkExtras(variants=variants).SerializeToString())
+
+
+def is_rightly_named(slug, rule, variant, host):
+    """Whether an event of a link of deciding_kinds names what has led its visitor to the host."""
+    kind = int(slug.rpartition("-")[2]) % 3
+    wanted = [("", "", "shop"), ("Germans", "", "germans"), ("", variant, variant.lower())][kind]
+    return (rule, variant, host) == (*wanted[:2], wanted[2] + ".example.com") and (kind != 2 or variant in ("A", "B"))
 
 
 def load_messages(folder):

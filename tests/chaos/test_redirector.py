@@ -8,7 +8,7 @@ import time
 
 import pytest
 from harness import FULL, SEED, assert_answers, long_form, observe, size, wait_until
-from redirector_harness import MB, Events
+from redirector_harness import MB, Events, deciding_kinds, is_rightly_named
 
 RATE = int(os.environ.get("CHAOS_RATE", size(500, 2000)))
 KILLS = int(os.environ.get("CHAOS_REDIRECTOR_KILLS", size(6, 1000)))
@@ -39,8 +39,8 @@ def check_clicks(stack, log, batch_type, record):
 
 class TestKills:
     @pytest.fixture(scope="class")
-    def stack(self, redirectors):
-        redirectors.make_links("kill", SLUGS)
+    def stack(self, redirectors, batch_type):
+        redirectors.make_links("kill", SLUGS, deciding_kinds())
         redirectors.warm("kill", SLUGS)
         return redirectors
 
@@ -56,7 +56,12 @@ class TestKills:
         recovered, torn = stack.recovered_records()
         record_property("from journals", recovered)
         record_property("torn tails", torn)
-        _, lost = check_clicks(stack, log, batch_type, record_property)
+        events, lost = check_clicks(stack, log, batch_type, record_property)
+        decisions = {decision: count for decision, count in events.decisions.items() if decision[0].startswith("kill-")}
+        wrong = {decision: count for decision, count in decisions.items() if not is_rightly_named(*decision)}
+        record_property("by a rule or a variant", sum(count for decision, count in decisions.items() if any(decision[1:3])))
+        assert wrong == {}, "an event does not name the rule or the variant that has decided"
+        assert len({decision[2] for decision in decisions}) == 3, "not each variant has got visitors"
         assert lost == 0
         assert set(log.counts()) <= {0, 302, 503}
         assert recovered > 0, "each kill came when nothing was in the journal: this proves nothing"
