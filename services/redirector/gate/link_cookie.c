@@ -45,3 +45,16 @@ bool link_cookie_is_valid(const char *value, int64_t link_id, const char *passwo
 	link_cookie_make(link_id, password_hash, expires_s, made);
 	return is_same_text(value, made);
 }
+
+void link_cookie_add_path(struct strbuf *out, const char *path, const char **rest)
+{
+	const char *name = path + strspn(path, "/");
+	const char *end = strncmp(name, "r/", 2) == 0 ? name + 2 + strspn(name + 2, "/") : name;
+	size_t len = strcspn(end, "/");
+	*rest = end + len;
+	end += strspn(end, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%");
+	if (end > *rest)
+		end = *rest;
+	strbuf_add_char(out, '/');
+	strbuf_add(out, name, (size_t)(end - name));
+}

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "lib/base/digest.h"
+#include "lib/base/strbuf.h"
 
 #define LINK_COOKIE_NAME "waymark_link"
 #define LINK_COOKIE_MAX_AGE_S 3600
@@ -26,5 +27,12 @@ void link_cookie_make(int64_t link_id, const char *password_hash, int64_t expire
 /* Whether value, which may be anything, is a cookie of this link and password that still holds. */
 bool link_cookie_is_valid(const char *value, int64_t link_id, const char *password_hash,
                           int64_t now_s);
+
+/*
+ * Adds the path of a link as it was typed, to which the cookie belongs: "/r/abc" of
+ * "//r/abc)/rest?". It begins with one slash and has nothing that ends a cookie's Path. path begins
+ * with "/" and names a link. *rest: what follows the link's part of it, "" or from "/" on.
+ */
+void link_cookie_add_path(struct strbuf *out, const char *path, const char **rest);
 
 #endif

@@ -130,23 +130,6 @@ static void respond(struct link_gate *gate, struct http_exchange *x, int64_t lin
 
 /* --- letting in --- */
 
-/*
- * The path of a link as it was typed, "/r/abc" of "//r/abc)/rest": the link's own part, to which the
- * cookie belongs, without what would end a cookie's Path. *rest: what follows, "" or from "/" on.
- */
-static void add_link_path(struct strbuf *out, const char *path, const char **rest)
-{
-	const char *name = path + strspn(path, "/");
-	const char *end = strncmp(name, "r/", 2) == 0 ? name + 2 + strspn(name + 2, "/") : name;
-	size_t len = strcspn(end, "/");
-	*rest = end + len;
-	end += strspn(end, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%");
-	if (end > *rest)
-		end = *rest;
-	strbuf_add_char(out, '/');
-	strbuf_add(out, name, (size_t)(end - name));
-}
-
 /* 303: the browser asks for the link again, without the form. */
 static void respond_let_in(struct link_gate *gate, struct http_exchange *x, int64_t link_id,
                            const char *password_hash)
@@ -157,7 +140,7 @@ static void respond_let_in(struct link_gate *gate, struct http_exchange *x, int6
 	int64_t now_s = clock_now_us(gate->clock) / CLOCK_US_PER_S;
 	strbuf_init(&location, 8192);
 	strbuf_init(&cookie, 8192);
-	add_link_path(&location, http_exchange_path(x), &rest);
+	link_cookie_add_path(&location, http_exchange_path(x), &rest);
 	link_cookie_make(link_id, password_hash, now_s + LINK_COOKIE_MAX_AGE_S, value);
 	strbuf_add_format(
 		&cookie, LINK_COOKIE_NAME "=%s; Max-Age=%d; Path=%s; HttpOnly; SameSite=Lax%s",

@@ -9,7 +9,7 @@
 #include "lib/links/visit_limit.h"
 
 /* Visitors; beyond: LINK_GATE_VISIT_UNKNOWN. */
-#define WAITING_MAX 4096
+#define WAITING_MAX 16384
 #define KNOWN_MAX 1024
 
 struct waiter {

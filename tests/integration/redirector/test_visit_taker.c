@@ -9,7 +9,7 @@
 #include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
-#define WAITING_MAX 4096
+#define WAITING_MAX 16384
 #define TIMEOUT_MS 60000
 
 struct fixture {
