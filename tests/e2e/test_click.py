@@ -1,5 +1,7 @@
 """A click, from the visitor to the dashboard and to subscribers."""
 
+import collections
+
 from clients import CHROME, FIREFOX, GOOGLEBOT, IPHONE
 from waiting import wait_until
 
@@ -100,6 +102,39 @@ def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
     assert visit.latency_us > 0
     assert visit.workspace_id == user.call("GET", "/api/auth/me").json["user"]["id"]
     assert sorted(visit.tags) == ["letter", "spring"]
+
+
+def test_what_decided_is_what_is_counted(user, visitor):
+    """By the destinations that the visitors got, by the log, and by the statistics."""
+    rules = [
+        {"name": "phones", "when": {"device": ["mobile"]}, "then": "redirect", "url": "https://phones.example.com/"},
+        {"name": "Americans", "when": {"country": ["US"]}, "then": "as_usual"},
+    ]
+    variants = [{"name": name, "url": f"https://{name.lower()}.example.com/", "weight": 1} for name in "AB"]
+    link = user.create(rules=rules, split={"variants": variants})
+    got = collections.Counter()
+    for i in range(24):
+        answer = visitor.follow(
+            link["slug"],
+            path=f"/{link['slug']}{'?qr=1' if i % 4 == 0 else ''}",
+            address=f"{'8.8.8' if i % 2 else '198.51.100'}.{10 + i}",
+            agent=IPHONE if i % 3 == 0 else CHROME,
+        )
+        assert (answer.status, answer.headers["cache-control"]) == (302, "private, no-store"), answer
+        host = answer.headers["location"].removeprefix("https://").removesuffix(".example.com/")
+        rule = "phones" if i % 3 == 0 else "Americans" if i % 2 else ""
+        assert (host == "phones") == (rule == "phones"), "devices are the same for the redirect and for statistics"
+        got[rule, "" if host == "phones" else host.upper(), i % 4 == 0] += 1
+    assert {variant for _, variant, _ in got} == {"", "A", "B"}
+    user.wait_for_visits(link["id"], 24)
+    visits = user.call("GET", f"/api/links/{link['id']}/visits?limit=100").json["visits"]
+    assert collections.Counter((visit["rule"], visit["variant"], visit["is_scan"]) for visit in visits) == got
+    for i, dimension in enumerate(("rule", "variant", "scan")):
+        items = user.call("GET", f"/api/links/{link['id']}/stats/{dimension}").json["items"]
+        wanted = collections.Counter()
+        for decision, count in got.items():
+            wanted[("scan" if decision[i] else "") if dimension == "scan" else decision[i]] += count
+        assert {item["value"]: item["humans"] for item in items} == wanted
 
 
 def test_forwarded_addresses_are_trusted_from_the_right(user, visitor, topic, click):
