@@ -11,8 +11,9 @@
 #include "lib/json/json.h"
 
 #define HOST "https://t.example/"
-#define BODY_SIZE 512
+#define BODY_SIZE 1024
 #define PATH_SIZE 64
+#define URL_SIZE 96
 
 /* The texts of a request, which must live until its answer. */
 struct request_texts {
@@ -45,11 +46,47 @@ static void write_path(const struct draft *d, enum history_act act, bool is_anon
 		         act == HISTORY_RESTORE ? "/restore" : "");
 }
 
+/* How a link leads to its destination. */
+enum form { PLAIN, RULE, SPLIT, LOCKED };
+
+static enum form form_of(const struct draft *d, enum history_act act, uint32_t destination)
+{
+	static const enum form forms[] = { PLAIN, RULE, SPLIT, RULE, PLAIN, LOCKED, SPLIT };
+	return act == HISTORY_CREATE
+	               ? PLAIN
+	               : forms[(d->link + destination) % (sizeof(forms) / sizeof(forms[0]))];
+}
+
+/* The members of a link that say how it leads to url. */
+static void write_form(enum form form, const char *url, uint32_t destination,
+                       char out[static BODY_SIZE / 2])
+{
+	const size_t size = BODY_SIZE / 2;
+	if (form == RULE)
+		snprintf(out, size,
+		         "\"original_url\":\"" HOST "never/%" PRIu32
+		         "\",\"rules\":[{\"name\":\"all\",\"when\":{},\"then\":\"redirect\","
+		         "\"url\":\"%s\"}],\"split\":null,\"password\":null",
+		         destination, url);
+	else if (form == SPLIT)
+		snprintf(out, size,
+		         "\"original_url\":\"" HOST "never/%" PRIu32
+		         "\",\"rules\":[],\"split\":{\"variants\":["
+		         "{\"name\":\"a\",\"url\":\"%s\",\"weight\":%" PRIu32
+		         "},{\"name\":\"b\",\"url\":\"%s\",\"weight\":1}]},\"password\":null",
+		         destination, url, destination % 1000 + 1, url);
+	else
+		snprintf(out, size,
+		         "\"original_url\":\"%s\",\"rules\":[],\"split\":null,\"password\":%s", url,
+		         form == LOCKED ? "\"a secret\"" : "null");
+}
+
 static void write_body(const struct draft *d, enum history_act act, int64_t expires_us,
                        uint32_t destination, char out[static BODY_SIZE])
 {
-	char expires[TIMESTAMP_TEXT_SIZE + 2] = "null", url[96];
+	char expires[TIMESTAMP_TEXT_SIZE + 2] = "null", url[URL_SIZE], form[BODY_SIZE / 2];
 	snprintf(url, sizeof(url), HOST "%" PRIu32 "/%" PRIu32, d->link, destination);
+	write_form(form_of(d, act, destination), url, destination, form);
 	if (expires_us != 0) {
 		char text[TIMESTAMP_TEXT_SIZE];
 		timestamp_format_ms(expires_us, text);
@@ -60,9 +97,8 @@ static void write_body(const struct draft *d, enum history_act act, int64_t expi
 	else if (act == HISTORY_CREATE)
 		snprintf(out, BODY_SIZE, "{\"original_url\":\"%s\"}", url);
 	else
-		snprintf(out, BODY_SIZE,
-		         "{\"original_url\":\"%s\",\"expires_at\":%s,\"state\":\"%s\"}", url,
-		         expires, act == HISTORY_DISABLE ? "disabled" : "active");
+		snprintf(out, BODY_SIZE, "{%s,\"expires_at\":%s,\"state\":\"%s\"}", form, expires,
+		         act == HISTORY_DISABLE ? "disabled" : "active");
 }
 
 static bool writes_destination(enum history_act act)
@@ -203,5 +239,6 @@ bool draft_change(struct draft *d, struct api_client *client, enum history_act a
 	if (outcome == HISTORY_ACKED)
 		d->expires_us = expires_us;
 	describe(d, act, outcome, expires_us, destination, &answer, out);
+	out->is_locked = writes && form_of(d, act, destination) == LOCKED;
 	return true;
 }

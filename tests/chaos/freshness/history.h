@@ -2,7 +2,8 @@
  * A history: every operation of a load, from which the checker proves that redirectors are fresh. A
  * file is a head and records of one kind in the machine's byte order. Times are microseconds of
  * CLOCK_MONOTONIC, one clock for the whole machine. A destination is https://t.example/LINK/NUMBER,
- * so an answer names the change that made it. One thread at a time.
+ * so an answer names the change that made it. Rules and splits lead there too, and original_url leads
+ * nowhere then. One thread at a time.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_HISTORY_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_HISTORY_H
@@ -55,6 +56,8 @@ struct history_change {
 	uint8_t act;
 	uint8_t outcome;
 	bool is_deleted;
+	/* Visitors are asked for a password. */
+	bool is_locked;
 	char slug[HISTORY_SLUG_SIZE];
 };
 

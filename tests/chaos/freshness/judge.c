@@ -20,13 +20,15 @@ static int64_t replaced_at(const struct timeline_link *link, size_t i)
 static bool shows(const struct timeline_version *v, const struct history_read *read)
 {
 	switch (read->status) {
+	case 200:
+		return v->shown == TIMELINE_LINK && v->is_locked;
 	case 404:
 		return v->shown == TIMELINE_NOTHING;
 	case 410:
 		return v->shown == TIMELINE_LINK && v->expires_us != 0 &&
 		       end_of(read) >= v->expires_us - JUDGE_CLOCK_US;
 	default:
-		return is_redirect(read) && v->shown == TIMELINE_LINK &&
+		return is_redirect(read) && v->shown == TIMELINE_LINK && !v->is_locked &&
 		       v->destination == read->destination;
 	}
 }

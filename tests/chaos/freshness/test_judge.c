@@ -133,6 +133,26 @@ TEST_CASE(an_older_version_may_be_shown_only_within_the_bound)
 	assert_int_equal(verdict(t, 10011, 10012, 302, 1), JUDGE_STALE);
 }
 
+TEST_CASE(a_locked_link_lets_nobody_through_beyond_the_bound)
+{
+	struct fixture *t = *state;
+	const struct history_change lock = { .begin_us = 5 * S,
+		                             .end_us = 5 * S,
+		                             .link = LINK,
+		                             .destination = 2,
+		                             .is_locked = true,
+		                             .act = HISTORY_EDIT,
+		                             .outcome = HISTORY_ACKED };
+	done(t, HISTORY_CREATE, 1000, 1010, 1);
+	timeline_add(t->timeline, &lock);
+	settle(t);
+	assert_int_equal(verdict(t, 4000, 4001, 200, 0), JUDGE_OTHER);
+	assert_int_equal(verdict(t, 6000, 6001, 302, 1), JUDGE_RIGHT);
+	assert_int_equal(verdict(t, 6001, 6002, 302, 1), JUDGE_STALE);
+	assert_int_equal(verdict(t, 6001, 6002, 302, 2), JUDGE_NEVER);
+	assert_int_equal(verdict(t, 6001, 6002, 200, 0), JUDGE_RIGHT);
+}
+
 TEST_CASE(a_version_that_was_replaced_twice_counts_from_the_first_time)
 {
 	struct fixture *t = *state;

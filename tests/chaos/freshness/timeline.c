@@ -83,6 +83,7 @@ static struct timeline_version made_by(const struct link_record *record, size_t 
 		.end_us = change->outcome == HISTORY_ACKED ? change->end_us : HISTORY_NEVER_US,
 		.expires_us = before->expires_us,
 		.destination = before->destination,
+		.is_locked = before->is_locked,
 		.change = (uint32_t)i,
 		.shown = TIMELINE_LINK,
 	};
@@ -91,6 +92,7 @@ static struct timeline_version made_by(const struct link_record *record, size_t 
 	} else if (change->act != HISTORY_RESTORE) {
 		version.shown = change->act == HISTORY_DISABLE ? TIMELINE_NOTHING : TIMELINE_LINK;
 		version.destination = change->destination;
+		version.is_locked = change->is_locked;
 		version.expires_us = change->expires_us;
 	}
 	return version;

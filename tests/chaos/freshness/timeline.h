@@ -13,7 +13,8 @@ struct timeline;
 
 enum timeline_shown {
 	TIMELINE_NOTHING, /* 404: not made yet, disabled or deleted */
-	TIMELINE_LINK,    /* a redirect to the destination, and 410 from expires_us on */
+	/* A redirect to the destination, or the page that asks for a password; 410 from expires_us on. */
+	TIMELINE_LINK,
 };
 
 struct timeline_version {
@@ -27,6 +28,7 @@ struct timeline_version {
 	/* Place of its change among those of its link. */
 	uint32_t change;
 	enum timeline_shown shown;
+	bool is_locked;
 	/* What readers saw. */
 	/* How long after its acknowledgement an older version was still shown. */
 	int64_t unseen_us;
