@@ -76,7 +76,7 @@ $$;
 CREATE TRIGGER links_reset_check BEFORE UPDATE OF original_url ON links
     FOR EACH ROW WHEN (OLD.original_url IS DISTINCT FROM NEW.original_url) EXECUTE FUNCTION links_reset_check();
 
--- The rest of a purged link, so that its slug is never issued again.
+-- The rest of a purged link, or of an alias that was deleted, so that its slug is never issued again.
 CREATE TABLE link_tombstones (
     slug       text COLLATE "C" PRIMARY KEY,
     link_id    bigint NOT NULL,
@@ -87,14 +87,33 @@ CREATE TABLE link_tombstones (
 );
 CREATE INDEX link_tombstones_folded_idx ON link_tombstones (lower(slug));
 
+-- Earlier slugs of links, which still lead to them (lib/links/link_aliases.h). Only a change of
+-- links.slug makes one, so links_slug_key serialises that with everybody who wants the slug, as it
+-- does a purge. Who deletes a link ends its aliases in tombstones: nothing deletes them unseen.
+CREATE TABLE link_aliases (
+    slug        text COLLATE "C" PRIMARY KEY,
+    slug_chosen boolean NOT NULL,
+    slug_exact  boolean NOT NULL,
+    slug_key    text COLLATE "C" NOT NULL
+        GENERATED ALWAYS AS (CASE WHEN slug_exact THEN '=' || slug ELSE lower(slug) END) STORED,
+    link_id     bigint NOT NULL REFERENCES links (id) DEFERRABLE INITIALLY DEFERRED,
+    created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT link_aliases_slug_key UNIQUE (slug_key)
+);
+CREATE INDEX link_aliases_link_idx ON link_aliases (link_id);
+CREATE INDEX link_aliases_folded_idx ON link_aliases (lower(slug));
+
 -- Two slugs that differ by case alone clash unless both are exact. Refuses one that clashes with a
--- tombstone, or with a link of the other kind, as if links_slug_key spanned them. A purge and an
--- insert of the same slug serialise on the row of the slug or of its tombstone.
+-- tombstone, with an alias, or with a link of the other kind, as if links_slug_key spanned them. A
+-- purge and an insert of the same slug serialise on the row of the slug or of its tombstone.
 CREATE FUNCTION links_refuse_used_slug() RETURNS trigger LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
+    -- One statement, so one snapshot: a name that becomes a tombstone meanwhile is seen as one or the other.
     IF EXISTS (SELECT FROM link_tombstones WHERE lower(slug) = lower(NEW.slug)
                AND (slug = NEW.slug OR NOT (slug_exact AND NEW.slug_exact)))
+       OR EXISTS (SELECT FROM link_aliases WHERE lower(slug) = lower(NEW.slug)
+                  AND (slug = NEW.slug OR NOT (slug_exact AND NEW.slug_exact)))
        OR (NEW.slug_exact AND EXISTS (SELECT FROM links WHERE slug_key = lower(NEW.slug)))
        OR (NOT NEW.slug_exact AND EXISTS (SELECT FROM links WHERE slug_exact AND lower(slug) = NEW.slug_key)) THEN
         RAISE unique_violation USING MESSAGE = format('slug %s is or was used by another link', NEW.slug),
@@ -103,25 +122,12 @@ BEGIN
     RETURN NEW;
 END
 $$;
--- AFTER, so that the insert has passed the unique index first. An insert that waited there for a
--- purge to commit then sees the tombstone.
-CREATE TRIGGER links_refuse_used_slug AFTER INSERT OR UPDATE OF slug_exact ON links
+-- AFTER, so that the change has passed the unique index first. One that waited there for a purge or a
+-- change of the slug to commit then sees the tombstone or the alias.
+CREATE TRIGGER links_refuse_used_slug AFTER INSERT ON links
     FOR EACH ROW EXECUTE FUNCTION links_refuse_used_slug();
-
--- Earlier slugs of links, which still lead to them. Only a change of links.slug makes one, so
--- links_slug_key serialises that with everybody who wants the slug, as it does a purge.
-CREATE TABLE link_aliases (
-    slug        text COLLATE "C" PRIMARY KEY,
-    slug_chosen boolean NOT NULL,
-    slug_exact  boolean NOT NULL,
-    slug_key    text COLLATE "C" NOT NULL
-        GENERATED ALWAYS AS (CASE WHEN slug_exact THEN '=' || slug ELSE lower(slug) END) STORED,
-    link_id     bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
-    created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT link_aliases_slug_key UNIQUE (slug_key)
-);
-CREATE INDEX link_aliases_link_idx ON link_aliases (link_id);
-CREATE INDEX link_aliases_folded_idx ON link_aliases (lower(slug));
+CREATE TRIGGER links_refuse_used_slug_again AFTER UPDATE OF slug, slug_exact ON links
+    FOR EACH ROW WHEN (OLD.slug_key <> NEW.slug_key) EXECUTE FUNCTION links_refuse_used_slug();
 
 -- How many people may still follow a link with max_visits (lib/links/visit_limit.h). Redirectors take
 -- visits in blocks; what of a block is left is in Redis.
@@ -173,6 +179,6 @@ GRANT UPDATE (taken) ON link_visit_limits TO waymark_redirector;
 GRANT SELECT (id, workspace_id, tags) ON links TO waymark_consumer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON links, link_aliases, link_visit_limits, link_notes, tag_colors, shares TO waymark_links_api;
 GRANT SELECT, UPDATE, DELETE ON links TO waymark_janitor;
-GRANT SELECT ON link_aliases TO waymark_janitor;
+GRANT SELECT, DELETE ON link_aliases TO waymark_janitor;
 GRANT SELECT, INSERT ON link_tombstones TO waymark_links_api, waymark_janitor;
 GRANT SELECT, DELETE ON tag_colors TO waymark_janitor;

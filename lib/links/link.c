@@ -80,6 +80,11 @@ size_t link_key(const struct link_entry *entry, char out[static SLUG_KEY_SIZE])
 	return slug_key(entry->slug, entry->is_slug_exact, out);
 }
 
+bool link_is_respelled(const struct link_entry *entry)
+{
+	return !entry->is_slug_exact && strcasecmp(entry->slug, entry->alias_of) == 0;
+}
+
 bool link_answers_to(const struct link_entry *entry, const char *slug)
 {
 	return strcmp(entry->slug, slug) == 0 || (entry->is_slug_chosen && !entry->is_slug_exact &&

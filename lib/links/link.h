@@ -137,6 +137,11 @@ enum link_state link_state_at(const struct link_entry *entry, int64_t now_us);
 
 /* The key under which the link is stored and found (slug.h). Returns its length. */
 size_t link_key(const struct link_entry *entry, char out[static SLUG_KEY_SIZE]);
+/*
+ * Whether slug is only another spelling of alias_of, with the same key: the name of an event that ends
+ * this spelling. It changes nothing for caches.
+ */
+bool link_is_respelled(const struct link_entry *entry);
 /* Whether a slug that was typed is that of the link: as it is, or in either case if it was chosen. */
 bool link_answers_to(const struct link_entry *entry, const char *slug);
 

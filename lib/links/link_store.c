@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/links/link_aliases.h"
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
 
@@ -152,9 +153,13 @@ static enum err add_events(const struct pg_result *rows, enum link_change change
 	return OK;
 }
 
-/* Runs one statement that changes links and returns them, and one that adds their events. */
+/*
+ * Runs one statement that changes links and returns them, and adds their events. A purge ends their
+ * aliases; purged: the state of its links before.
+ */
 static enum err change_batch(struct pg_conn *conn, const char *sql, const struct pg_params *params,
-                             enum link_change change, struct link_store_batch *batch)
+                             enum link_change change, enum link_state purged,
+                             struct link_store_batch *batch)
 {
 	struct pg_result *rows = NULL;
 	struct outbox_bulk events;
@@ -167,6 +172,8 @@ static enum err change_batch(struct pg_conn *conn, const char *sql, const struct
 		err = add_events(rows, change, &events, &from_us);
 	if (err == OK)
 		err = outbox_bulk_insert(&events, conn);
+	if (err == OK && change == LINK_CHANGE_PURGED)
+		err = link_aliases_purge(conn, &events.aliases, purged);
 	if (err == OK) {
 		batch->changed = (int64_t)pg_result_count(rows);
 		batch->from_us = from_us;
@@ -197,7 +204,7 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 		"state_since = clock_timestamp(), updated_at = clock_timestamp() "
 		"WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING " LINK_ROW_COLUMNS
 		", expires_at",
-		&params, LINK_CHANGE_EXPIRED, batch);
+		&params, LINK_CHANGE_EXPIRED, LINK_STATE_ACTIVE, batch);
 }
 
 /* Deletes the links whose IDs are in "due", and inserts their tombstones. */
@@ -233,12 +240,13 @@ enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int
 	pg_params_time(&params, batch->from_us);
 	pg_params_int(&params, batch->limit);
 	pg_params_int(&params, grace_s);
-	return change_batch(conn, purge_sql(state), &params, LINK_CHANGE_PURGED, batch);
+	return change_batch(conn, purge_sql(state), &params, LINK_CHANGE_PURGED, state, batch);
 }
 
 enum err link_store_purge(struct pg_conn *conn, struct link *link)
 {
 	struct link deleted;
+	struct link_aliases aliases = { 0 };
 	struct pg_params params = { 0 };
 	pg_params_int(&params, link->entry.id);
 	pg_params_int(&params, link->entry.version);
@@ -251,8 +259,15 @@ enum err link_store_purge(struct pg_conn *conn, struct link *link)
 		return ERR_CONFLICT;
 	if (err == OK)
 		err = link_row_add_event(conn, &deleted, LINK_CHANGE_PURGED);
-	if (err == OK)
+	if (err == OK) {
+		link_aliases_want(&aliases, &deleted);
+		err = link_aliases_purge(conn, &aliases, link->entry.state);
+	}
+	link_aliases_clear(&aliases);
+	if (err == OK) {
 		link_copy(link, &deleted);
+		link->alias_count = 0;
+	}
 	return err;
 }
 

@@ -78,8 +78,8 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 
 /*
  * Purges links that have been EXPIRED or DELETED in the database for grace_s, unless the deletion of
- * their workspace can be undone (workspaces.closing): inserts a tombstone,
- * deletes the row and adds PURGED to the outbox. Skips rows that others have locked. Does not touch
+ * their workspace can be undone (workspaces.closing): inserts a tombstone of each name,
+ * deletes the rows and adds PURGED to the outbox. Skips rows that others have locked. Does not touch
  * their statistics: the owner of those follows the events.
  */
 enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int64_t grace_s,

@@ -10,25 +10,50 @@
 /* The rows that wait for Redis. Same condition as the index. */
 #define AWAITS_REDIS "NOT cached AND (priority = 0 OR published)"
 
+/* Rows of aliases that one statement inserts. */
+#define ALIAS_ROWS_MAX 1000
+
 void outbox_bulk_init(struct outbox_bulk *bulk, enum outbox_priority priority, size_t events_max)
 {
 	bulk->priority = priority;
 	bulk->is_cached = false;
+	bulk->aliases = (struct link_aliases){ 0 };
+	bulk->aliased = NULL;
+	bulk->last_slug[0] = '\0';
 	sql_column_init_for(&bulk->slugs, SQL_COLUMN_TEXT, events_max, SLUG_SIZE);
 	sql_column_init_for(&bulk->payloads, SQL_COLUMN_BYTES, events_max, LINK_EVENT_BYTES_MAX);
 	sql_column_init_for(&bulk->extras, SQL_COLUMN_BYTES, events_max, LINK_EXTRAS_BYTES_MAX);
 }
 
+/* Keeps the event until the aliases are known; more of it than a row would need much memory. */
+static void keep_for_aliases(struct outbox_bulk *bulk, const struct link_event *event,
+                             const struct strbuf *payload)
+{
+	const struct link_entry *entry = &event->link.entry;
+	size_t count = bulk->aliases.link_count;
+	bulk->aliased = mem_resize(bulk->aliased, count + 1, sizeof(*bulk->aliased));
+	bulk->aliased[count] = (struct outbox_row){
+		.payload = mem_copy(payload->data, payload->len),
+		.payload_len = payload->len,
+		.extras = entry->extras_len > 0 ? mem_copy(entry->extras, entry->extras_len) : NULL,
+		.extras_len = entry->extras_len,
+	};
+	link_aliases_want(&bulk->aliases, &event->link);
+}
+
 void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event)
 {
 	struct strbuf payload;
+	const struct link_entry *entry = &event->link.entry;
 	strbuf_init(&payload, LINK_EVENT_BYTES_MAX);
 	link_event_encode(event, &payload);
-	sql_column_add_text(&bulk->slugs, event->link.entry.slug);
+	sql_column_add_text(&bulk->slugs, entry->slug);
 	sql_column_add_bytes(&bulk->payloads, payload.data, payload.len);
-	const struct link_entry *entry = &event->link.entry;
 	sql_column_add_bytes(&bulk->extras, entry->extras_len > 0 ? entry->extras : NULL,
 	                     entry->extras_len);
+	memcpy(bulk->last_slug, entry->slug, sizeof(bulk->last_slug));
+	if (event->link.alias_count > 0)
+		keep_for_aliases(bulk, event, &payload);
 	strbuf_clear(&payload);
 }
 
@@ -43,7 +68,7 @@ void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event)
 	"FROM unnest($1::text[], $2::bytea[], $3::bytea[]) "                                       \
 	"AS event (slug, payload, extras))" raise " SELECT pg_notify('" OUTBOX_CHANNEL "', '')"
 
-enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn)
+static enum err insert_rows(struct outbox_bulk *bulk, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
 	if (bulk->slugs.count == 0)
@@ -66,11 +91,66 @@ enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn)
 	                     &params, NULL);
 }
 
+/* Adds the rows of the aliases of the links from *next on, as many as fit into one statement. */
+static enum err add_aliases(const struct outbox_bulk *bulk, size_t *next, struct outbox_bulk *rows)
+{
+	struct link_event event;
+	enum err err = OK;
+	for (; err == OK && *next < bulk->aliases.link_count &&
+	       rows->slugs.count + LINK_ALIASES_MAX <= ALIAS_ROWS_MAX;
+	     (*next)++) {
+		const struct link_alias *alias;
+		size_t left =
+			link_aliases_of(&bulk->aliases, bulk->aliases.links[*next].id, &alias);
+		for (; err == OK && left > 0; left--) {
+			err = outbox_row_event(&bulk->aliased[*next], &event);
+			if (err != OK)
+				break;
+			link_aliases_to_event(alias++, &event);
+			outbox_bulk_add(rows, &event);
+		}
+	}
+	return err;
+}
+
+static enum err insert_aliases(struct outbox_bulk *bulk, struct pg_conn *conn)
+{
+	enum err err = link_aliases_read(&bulk->aliases, conn);
+	for (size_t next = 0; err == OK && next < bulk->aliases.link_count;) {
+		struct outbox_bulk rows;
+		outbox_bulk_init(&rows, bulk->priority, ALIAS_ROWS_MAX);
+		rows.is_cached = bulk->is_cached;
+		err = add_aliases(bulk, &next, &rows);
+		if (err == OK)
+			err = insert_rows(&rows, conn);
+		if (rows.slugs.count > 0)
+			memcpy(bulk->last_slug, rows.last_slug, sizeof(bulk->last_slug));
+		outbox_bulk_clear(&rows);
+	}
+	return err;
+}
+
+enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn)
+{
+	enum err err = insert_rows(bulk, conn);
+	return err == OK ? insert_aliases(bulk, conn) : err;
+}
+
+static void clear_row(struct outbox_row *row)
+{
+	free(row->payload);
+	free(row->extras);
+}
+
 void outbox_bulk_clear(struct outbox_bulk *bulk)
 {
 	sql_column_clear(&bulk->slugs);
 	sql_column_clear(&bulk->payloads);
 	sql_column_clear(&bulk->extras);
+	for (size_t i = 0; i < bulk->aliases.link_count; i++)
+		clear_row(&bulk->aliased[i]);
+	free(bulk->aliased);
+	link_aliases_clear(&bulk->aliases);
 }
 
 enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
@@ -120,12 +200,6 @@ static enum err read_rows(struct pg_conn *conn, const char *sql, const struct pg
 
 #define SELECT_ROWS                                                                                \
 	"SELECT id, slug, created_at, payload, cached, priority > 0 AS is_low_priority, CASE WHEN NOT cached THEN extras END FROM outbox "
-
-static void clear_row(struct outbox_row *row)
-{
-	free(row->payload);
-	free(row->extras);
-}
 
 /*
  * Drops the low-priority rows. More urgent rows may wait than were read, and a low-priority row

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/links/link_aliases.h"
 #include "lib/links/link_event.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/postgres/sql_column.h"
@@ -33,6 +34,8 @@
 enum outbox_priority { OUTBOX_URGENT = 0, OUTBOX_BACKGROUND = 1, OUTBOX_PURGE = 2 };
 
 /*
+ * Each event of a link with aliases becomes a row of each of its names.
+ *
  * Adds an urgent event, with the extras of event->link.entry beside it. Call it in the transaction
  * of the change, after the row of the link is locked. The commit also sends the NOTIFY that wakes
  * the relay.
@@ -47,9 +50,14 @@ struct outbox_bulk {
 	struct sql_column slugs;
 	struct sql_column payloads;
 	struct sql_column extras;
+	/* The links that have aliases, and what the rows of these are made of. */
+	struct link_aliases aliases;
+	struct outbox_row *aliased;
+	/* Of the newest row. */
+	char last_slug[SLUG_SIZE];
 };
 
-/* At most events_max events. */
+/* At most events_max events; their aliases do not count. */
 void outbox_bulk_init(struct outbox_bulk *bulk, enum outbox_priority priority, size_t events_max);
 void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event);
 /* Inserts the events. ERR_LIMIT: there are more than events_max. Does nothing without events. */

@@ -12,13 +12,14 @@
 /* The index in the array follows the columns of the link. */
 #define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
 
-/* What each statement gets of a link: from ORIGINAL_URL on, or from ID to EXTERNAL_ID. */
+/* What each statement gets of a link: from ORIGINAL_URL on, or all. */
 enum column {
 	ID,
 	VERSION,
 	STATE,
 	BLOCKED_REASON,
 	ALIAS_COUNT,
+	SLUG_EXACT,
 	ORIGINAL_URL,
 	SHOWN_URL,
 	EXPIRED_URL,
@@ -45,6 +46,7 @@ static const struct {
 	[STATE] = { SQL_COLUMN_TEXT, 16 },
 	[BLOCKED_REASON] = { SQL_COLUMN_TEXT, LINK_BLOCKED_REASON_SIZE },
 	[ALIAS_COUNT] = { SQL_COLUMN_INT2, 2 },
+	[SLUG_EXACT] = { SQL_COLUMN_INT2, 2 },
 	[ORIGINAL_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
 	[SHOWN_URL] = { SQL_COLUMN_TEXT, DESTINATION_SHOWN_SIZE },
 	[EXPIRED_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
@@ -156,6 +158,8 @@ static enum err insert_rows(struct pg_conn *conn, struct input *input,
 				"ordinal)) AS new "
 				"WHERE NOT EXISTS (SELECT FROM link_tombstones AS gone WHERE lower(gone.slug) = " FOLDED
 				" AND (gone.slug = new.slug OR NOT (gone.slug_exact AND $16))) "
+				"AND NOT EXISTS (SELECT FROM link_aliases AS alias WHERE lower(alias.slug) = " FOLDED
+				" AND (alias.slug = new.slug OR NOT (alias.slug_exact AND $16))) "
 				"AND NOT ($16 AND EXISTS (SELECT FROM links AS other WHERE other.slug_key = " FOLDED
 				")) "
 				"AND NOT (NOT $16 AND EXISTS (SELECT FROM links AS other "
@@ -288,7 +292,7 @@ enum err link_write_lock(struct pg_conn *conn, const int64_t *ids, size_t count,
 static enum err update_rows(struct pg_conn *conn, struct input *input, struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
-	enum err err = input_params(input, ID, EXTERNAL_ID, &params);
+	enum err err = input_params(input, ID, SLUG_CHOSEN, &params);
 	if (err != OK)
 		return err;
 	return pg_conn_query(
@@ -302,18 +306,20 @@ static enum err update_rows(struct pg_conn *conn, struct input *input, struct pg
 				    "starts_at = NULLIF(new_starts_at, 'epoch'), extras = new_extras, "
 				    "features = new_features, external_id = NULLIF(new_external_id, ''), "
 				    "blocked_reason = NULLIF(new_blocked_reason, ''), alias_count = new_alias_count, "
+				    "slug = new_slug, slug_chosen = new_chosen = 1, slug_exact = new_exact = 1, "
 				    "updated_at = clock_timestamp(), "
 				    "state_since = CASE WHEN state = new_state THEN state_since "
 				    "ELSE clock_timestamp() END, "
 				    "state_before_deletion = CASE WHEN new_state <> 'DELETED' THEN NULL "
 				    "WHEN state = 'DELETED' THEN state_before_deletion ELSE state END "
 				    "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::smallint[], "
-				    "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::smallint[], "
-				    "$12::timestamptz[], $13::timestamptz[], $14::bytea[], $15::smallint[], $16::text[]) "
+				    "$6::smallint[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], "
+				    "$12::smallint[], $13::timestamptz[], $14::timestamptz[], $15::bytea[], $16::smallint[], "
+				    "$17::text[], $18::text[], $19::smallint[]) "
 				    "WITH ORDINALITY AS input (old_id, old_version, new_state, new_blocked_reason, "
-				    "new_alias_count, new_url, new_shown_url, new_expired_url, new_title, new_tags, "
+				    "new_alias_count, new_exact, new_url, new_shown_url, new_expired_url, new_title, new_tags, "
 				    "new_status, new_expires_at, new_starts_at, new_extras, new_features, "
-				    "new_external_id, place) "
+				    "new_external_id, new_slug, new_chosen, place) "
 				    "WHERE id = old_id AND " LINK_ROW_VERSION " = old_version "
 				    "RETURNING " LINK_ROW_COLUMNS ", place",
 		&params, rows);
@@ -332,8 +338,10 @@ static enum err update(struct pg_conn *conn, const struct link *links, size_t co
 		sql_column_add_text(&input.column[STATE], link_state_stored(entry->state));
 		sql_column_add_text(&input.column[BLOCKED_REASON], links[i].blocked_reason);
 		sql_column_add_int(&input.column[ALIAS_COUNT], links[i].alias_count);
+		sql_column_add_int(&input.column[SLUG_EXACT], entry->is_slug_exact);
 		err = add_row(&input,
 		              &(struct link_write_new){ .slug = entry->slug,
+		                                        .is_slug_chosen = entry->is_slug_chosen,
 		                                        .original_url = entry->original_url,
 		                                        .expired_url = entry->expired_url,
 		                                        .title = links[i].title,

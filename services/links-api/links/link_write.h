@@ -18,6 +18,7 @@
 #include "lib/postgres/pg_conn.h"
 
 #define LINK_WRITE_MAX 1000
+#define LINK_WRITE_SLUG_KEY "links_slug_key"
 #define LINK_WRITE_EXTERNAL_ID_KEY "links_external_id_key"
 
 struct link_write_new {
@@ -72,9 +73,11 @@ enum err link_write_lock(struct pg_conn *conn, const int64_t *ids, size_t count,
 /*
  * Writes the mutable fields of links that were locked and edited (state, redirect_status,
  * original_url, expired_url, starts_at, expires_at, title, tags, extras with features, external_id,
- * blocked_reason, alias_count), raises the versions (also in links) and records changes[i] of
- * links[i]. A link that becomes DELETED keeps the state before for link_change_restore.
- *   ERR_CONFLICT  a link is at another version; it was not locked. Or its external_id, as above
+ * blocked_reason; slug and alias_count as link_aliases_rename left them), raises the versions (also in
+ * links) and records changes[i] of links[i] under each of its names. A link that becomes DELETED keeps
+ * the state before for link_change_restore.
+ *   ERR_CONFLICT  a link is at another version; it was not locked. Or its external_id, as above, or
+ *                 its slug: pg_conn_constraint names LINK_WRITE_SLUG_KEY
  *   ERR_INVALID   a constraint or a malformed tag rejects a link
  *   ERR_LIMIT     count exceeds LINK_WRITE_MAX
  */

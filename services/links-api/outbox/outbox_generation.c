@@ -120,7 +120,8 @@ static enum err apply_row(const struct outbox_generation *g, struct outbox_row *
 {
 	struct link_event event;
 	enum err err = outbox_row_event(row, &event);
-	err = err == OK ? update_link(g, &event.link.entry) : OK;
+	bool is_kept = err != OK || link_is_respelled(&event.link.entry);
+	err = is_kept ? OK : update_link(g, &event.link.entry);
 	row->cached = err == OK;
 	return err;
 }

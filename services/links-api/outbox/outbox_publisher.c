@@ -179,7 +179,9 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
 		entropy_uuid7(row->created_at_us, event.event_id);
 	}
 	enum err err = send_record(p, row, &event, false);
-	if (err == OK && event.change == LINK_CHANGE_PURGED)
+	/* A spelling of a slug may come back. */
+	if (err == OK && event.change == LINK_CHANGE_PURGED &&
+	    !link_is_respelled(&event.link.entry))
 		err = send_record(p, row, &event, true);
 	return err;
 }

@@ -37,7 +37,7 @@ bool outbox_publisher_reaches_kafka(const struct outbox_publisher *p);
 
 /*
  * Queues one event, without its extras, and does not wait. After a PURGED event it also queues a tombstone (NULL value),
- * so that log compaction removes the link.
+ * so that log compaction removes the name, unless only the spelling of a slug has changed.
  */
 enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_row *row) MUST_CHECK;
 

@@ -105,7 +105,6 @@ static enum err add_events(const struct pg_result *rows, enum link_change change
 		link_row_to_event(&event.link, change, &event);
 		outbox_bulk_add(events, &event);
 		batch->ids[batch->count++] = event.link.entry.id;
-		snprintf(batch->last_slug, sizeof(batch->last_slug), "%s", event.link.entry.slug);
 	}
 	return OK;
 }
@@ -138,7 +137,6 @@ enum err workspace_closing_next(struct pg_conn *conn, struct workspace_closing_c
 	struct pg_result *rows = NULL;
 	enum link_change change = change_of(cursor);
 	batch->count = 0;
-	batch->last_slug[0] = '\0';
 	sql_column_init_for(&ids, SQL_COLUMN_INT8, WORKSPACE_CLOSING_BATCH_MAX, sizeof(int64_t));
 	outbox_bulk_init(&events, OUTBOX_URGENT, WORKSPACE_CLOSING_BATCH_MAX);
 	enum err err = read_next(conn, cursor, &ids);
@@ -148,6 +146,7 @@ enum err workspace_closing_next(struct pg_conn *conn, struct workspace_closing_c
 		err = add_events(rows, change, &events, batch);
 	if (err == OK)
 		err = outbox_bulk_insert(&events, conn);
+	memcpy(batch->last_slug, events.last_slug, sizeof(batch->last_slug));
 	outbox_bulk_clear(&events);
 	sql_column_clear(&ids);
 	pg_result_free(rows);

@@ -125,10 +125,10 @@ static void handle_link(struct link_feed *feed, const struct kafka_message *mess
 	struct link_event event;
 	if (!message->value)
 		return; /* the tombstone after a PURGED event */
-	if (link_event_decode(message->value, message->value_len, &event) == OK)
-		apply_change(feed, &event.link.entry);
-	else
+	if (link_event_decode(message->value, message->value_len, &event) != OK)
 		handle_malformed(feed, message);
+	else if (!link_is_respelled(&event.link.entry))
+		apply_change(feed, &event.link.entry);
 }
 
 static void handle_record(struct link_feed *feed, const struct kafka_message *message)

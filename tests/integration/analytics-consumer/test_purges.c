@@ -207,6 +207,31 @@ TEST_CASE(deletes_only_what_postgres_confirms_as_purged)
 	assert_others_untouched(f, 8);
 }
 
+TEST_CASE(the_end_of_an_alias_leaves_the_counts_of_its_link)
+{
+	struct fixture *f = *state;
+	kafka_fixture_create_topic(f->backend, 1);
+	count_clicks(f);
+	start(f);
+	test_database_run(f->db,
+	                  "INSERT INTO link_tombstones (slug, link_id, last_state, version) "
+	                  "SELECT 'link-2-before', id, state, 2 FROM links WHERE slug = 'link-2'");
+	send_change(f, "link-2-before", LINK_CHANGE_PURGED);
+	send_bytes(f, "link-2-before", NULL, 0);
+	purge(f, "link-3");
+	send_change(f, "link-3", LINK_CHANGE_PURGED);
+	test_database_await(f->db,
+	                    COUNTED("link_id = (SELECT link_id FROM link_tombstones "
+	                            "WHERE slug = 'link-3')"),
+	                    0, DEADLINE_MS);
+	assert_others_untouched(f, 8);
+	/* With the link its statistics go, whichever of its names comes first. */
+	purge(f, "link-2");
+	send_bytes(f, "link-2-before", NULL, 0);
+	test_database_await(f->db, COUNTED(PURGED), 0, DEADLINE_MS);
+	assert_others_untouched(f, 7);
+}
+
 TEST_CASE(deletes_links_that_were_purged_while_it_was_stopped)
 {
 	struct fixture *f = *state;
