@@ -21,6 +21,10 @@ DECLARE
     changed jsonb := (
         SELECT coalesce(jsonb_agg(jsonb_build_object('name', name, 'from', before, 'to', after)), '[]')
         FROM (VALUES
+            ('slug', to_jsonb(OLD.slug), to_jsonb(NEW.slug)),
+            -- A change of the slug says enough of the alias that it makes.
+            ('aliases', to_jsonb(OLD.alias_count),
+                to_jsonb(CASE WHEN OLD.slug = NEW.slug THEN NEW.alias_count ELSE OLD.alias_count END)),
             ('original_url', to_jsonb(OLD.original_url), to_jsonb(NEW.original_url)),
             ('title', to_jsonb(OLD.title), to_jsonb(NEW.title)),
             ('tags', to_jsonb(OLD.tags), to_jsonb(NEW.tags)),

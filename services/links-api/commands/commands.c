@@ -296,10 +296,13 @@ static enum err find_batch(struct pg_conn *conn, struct folding *f)
 	struct pg_params params = { 0 };
 	pg_params_int(&params, f->after_id);
 	pg_params_int(&params, FOLD_BATCH_MAX);
-	return pg_conn_query_int(conn,
-	                         "SELECT COALESCE(max(id), 0) FROM (SELECT id FROM links "
-	                         "WHERE slug_exact AND id > $1 ORDER BY id LIMIT $2) AS batch",
-	                         &params, &f->last_id);
+	return pg_conn_query_int(
+		conn,
+		"SELECT COALESCE(max(id), 0) FROM ("
+		"SELECT id FROM links WHERE slug_exact AND id > $1 UNION "
+		"SELECT link_id FROM link_aliases WHERE slug_exact AND link_id > $1 "
+		"ORDER BY id LIMIT $2) AS batch",
+		&params, &f->last_id);
 }
 
 static enum err add_folded(struct pg_conn *conn, const struct pg_result *rows)
@@ -321,23 +324,41 @@ static enum err add_folded(struct pg_conn *conn, const struct pg_result *rows)
 	return err;
 }
 
+/* Nothing else has had the slug of a row in another case: no link, no alias, no purged one. */
+#define IS_ALONE(row)                                                                              \
+	"(SELECT count(*) FROM links AS other WHERE other.slug_exact "                             \
+	"AND lower(other.slug) = lower(" row ".slug)) + "                                          \
+	"(SELECT count(*) FROM link_aliases AS other WHERE lower(other.slug) = lower(" row         \
+	".slug)) = 1 "                                                                             \
+	"AND NOT EXISTS (SELECT FROM links AS other WHERE other.slug_key = lower(" row ".slug)) "  \
+	"AND NOT EXISTS (SELECT FROM link_tombstones AS gone WHERE lower(gone.slug) = lower(" row  \
+	".slug))"
+
+static enum err fold_links(struct pg_conn *conn, const struct folding *f, struct pg_result **rows)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, f->after_id);
+	pg_params_int(&params, f->last_id);
+	return pg_conn_query(
+		conn,
+		"WITH locked AS MATERIALIZED (SELECT id FROM links WHERE id > $1 AND id <= $2 "
+		"AND (slug_exact OR alias_count > 0) ORDER BY id FOR UPDATE), "
+		"aliases AS (UPDATE link_aliases AS alias SET slug_exact = false WHERE slug_exact "
+		"AND link_id = ANY (ARRAY(SELECT id FROM locked)) AND " IS_ALONE(
+			"alias") " RETURNING link_id) "
+				 "UPDATE links SET slug_exact = slug_exact AND NOT (" IS_ALONE(
+					 "links") "), version = version + 1, updated_at = clock_timestamp() "
+						  "WHERE id = ANY (ARRAY(SELECT id FROM locked)) AND "
+						  "(id = ANY (ARRAY(SELECT link_id FROM aliases)) OR (slug_exact AND " IS_ALONE(
+							  "links") ")) RETURNING " LINK_ROW_COLUMNS,
+		&params, rows);
+}
+
 static enum err fold_batch(void *ctx, struct pg_conn *conn)
 {
 	struct folding *f = ctx;
-	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	pg_params_int(&params, f->after_id);
-	pg_params_int(&params, f->last_id);
-	enum err err = pg_conn_query(
-		conn,
-		"UPDATE links SET slug_exact = false, version = version + 1, updated_at = clock_timestamp() "
-		"WHERE slug_exact AND id > $1 AND id <= $2 "
-		"AND NOT EXISTS (SELECT FROM links AS other WHERE other.slug_exact AND other.id <> links.id "
-		"AND lower(other.slug) = lower(links.slug)) "
-		"AND NOT EXISTS (SELECT FROM links AS other WHERE other.slug_key = lower(links.slug)) "
-		"AND NOT EXISTS (SELECT FROM link_tombstones AS gone WHERE lower(gone.slug) = lower(links.slug)) "
-		"RETURNING " LINK_ROW_COLUMNS,
-		&params, &rows);
+	enum err err = fold_links(conn, f, &rows);
 	if (err == OK)
 		err = add_folded(conn, rows);
 	if (err == OK)
@@ -351,7 +372,9 @@ static enum err print_pairs(struct pg_conn *conn)
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT string_agg(slug, ', ' ORDER BY slug) FROM links WHERE slug_exact AND slug_chosen "
+		"SELECT string_agg(slug, ', ' ORDER BY slug) FROM ("
+		"SELECT slug FROM links WHERE slug_exact AND slug_chosen UNION ALL "
+		"SELECT slug FROM link_aliases WHERE slug_exact AND slug_chosen) AS exact "
 		"GROUP BY lower(slug) ORDER BY lower(slug)",
 		NULL, &rows);
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)

@@ -14,8 +14,9 @@
  *                        OUTBOX_LOW_PRIORITY_PER_SECOND, and changes of users before them. After an
  *                        error it says how many Kafka has; run again, it begins anew
  *   --fold-slugs         for a switch from SLUG_CASE=exact to folded: from now on the slugs that people
- *                        chose are found in either case. Slugs that differ by case alone, and one
- *                        that differs so from a purged one, stay as they are: it prints them.
+ *                        chose are found in either case, earlier ones too. Slugs that differ by case
+ *                        alone, and one that differs so from a purged one, stay as they are: it
+ *                        prints them.
  *                        Redirectors learn it from the feed. It can run beside links-api, and again
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_COMMANDS_COMMANDS_H

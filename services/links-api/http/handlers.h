@@ -278,6 +278,21 @@ enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x);
  * link cannot be restored.
  */
 enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x);
+/*
+ * The same by a slug, also an earlier one, and by the external_id → 200 {link} with ETag, 404. The rest
+ * of the path is percent-encoded.
+ */
+enum http_progress link_find_by_slug(void *ctx, struct http_exchange *x);
+enum http_progress link_find_by_external_id(void *ctx, struct http_exchange *x);
+/*
+ * The body of a POST or PATCH of links → 201 {link} as POST, or 200 {link} as PATCH if a link has the
+ * external_id; 400, 403, 404 (it is DELETED), 409, 412
+ */
+enum http_progress link_upsert(void *ctx, struct http_exchange *x);
+/* → 200 {aliases: [{slug, short_url, created_at}]}, the newest first; 404 */
+enum http_progress link_handlers_list_aliases(void *ctx, struct http_exchange *x);
+/* Ends an alias for good → 204, 404, 412 */
+enum http_progress link_handlers_delete_alias(void *ctx, struct http_exchange *x);
 /* → 200 {link} with ETag, 404, 409, 412 */
 enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x);
 /* → 200 {changes: [{at, change, by, fields}], pagination} */

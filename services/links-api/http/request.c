@@ -104,6 +104,8 @@ int64_t request_path_id(const struct request *r)
 {
 	int64_t id;
 	const char *text = r->match.params[0];
+	if (r->named_link_id)
+		return r->named_link_id;
 	return text[0] != '0' && number_parse(text, 1, INT64_MAX, &id) == OK ? id : 0;
 }
 

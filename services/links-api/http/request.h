@@ -61,6 +61,8 @@ struct request {
 	struct http_match match;
 	/* The workspace that the path names: /api/workspaces/7/… (routes.h); 0 = none. */
 	int64_t named_workspace_id;
+	/* The link that the path names otherwise than by {id} (links/link_find.h); 0 = none. */
+	int64_t named_link_id;
 	/* Of an API key, its maker. 0 = anonymous, or not authenticated yet. */
 	int64_t user_id;
 	/* Where the request acts, and what the person is there. 0 = in no workspace. */
@@ -158,7 +160,10 @@ enum err request_check_link(const struct request *r, enum err err, struct link *
 	"(" parameter "::text IS NULL OR " tags " && string_to_array(" parameter                   \
 	"::text, E'\\x1f'))"
 
-/* Returns the {id} of the path, or 0 if it is not a valid id. Leading zeros are invalid. */
+/*
+ * Returns the {id} of the path, or 0 if it is not a valid id. Leading zeros are invalid. Of a path that
+ * names a link otherwise, its id once that is found.
+ */
 int64_t request_path_id(const struct request *r);
 
 /* The client's network ("203.0.113.0/24"); "unknown": a trusted proxy sent no address. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "services/links-api/links/link_find.h"
 #include "services/links-api/links/link_reuse_store.h"
 
 /* --- items with the same slug or URL --- */
@@ -100,6 +101,40 @@ static enum err find_reusable(struct link_bulk *bulk, struct pg_conn *conn)
 	}
 	free(lookups);
 	free(candidates);
+	return err;
+}
+
+static bool is_first_of(const char *const *external_ids, size_t place)
+{
+	size_t at = 0;
+	while (strcmp(external_ids[at], external_ids[place]) != 0)
+		at++;
+	return at == place;
+}
+
+/* A link that gets one of them at the same time makes the round fail, and all of it runs again. */
+static enum err check_external_ids(struct link_bulk *bulk, struct pg_conn *conn)
+{
+	const char **wanted = mem_array(bulk->count, sizeof(*wanted));
+	struct link_bulk_item **items = mem_array(bulk->count, sizeof(struct link_bulk_item *));
+	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
+	size_t count = 0;
+	for (size_t i = 0; i < bulk->count; i++) {
+		struct link_bulk_item *item = &bulk->items[i];
+		if (!is_creation(item) || item->input.external_id[0] == '\0')
+			continue;
+		wanted[count] = item->input.external_id;
+		items[count++] = item;
+	}
+	enum err err = count == 0 ? OK
+	                          : link_find_external_ids(conn, bulk->request->workspace_id,
+	                                                   wanted, count, ids);
+	for (size_t i = 0; err == OK && i < count; i++)
+		if (ids[i] != 0 || !is_first_of(wanted, i))
+			items[i]->outcome = BULK_EXTERNAL_ID_USED;
+	free(wanted);
+	free(items);
+	free(ids);
 	return err;
 }
 
@@ -220,6 +255,8 @@ enum err bulk_create_run(struct link_bulk *bulk, struct pg_conn *conn)
 {
 	size_t chosen = 0;
 	enum err err = find_reusable(bulk, conn);
+	if (err == OK)
+		err = check_external_ids(bulk, conn);
 	while (err == OK && (chosen = choose_round(bulk)) > 0) {
 		err = bulk_create_check_deadline(bulk);
 		if (err == OK)

@@ -29,6 +29,7 @@ enum link_bulk_outcome {
 	BULK_FOUND, /* reused, or claimed earlier */
 	BULK_CLAIMED,
 	BULK_SLUG_USED,
+	BULK_EXTERNAL_ID_USED, /* by another link or by an earlier item */
 	BULK_OVER_QUOTA,
 	BULK_NO_FREE_SLUG, /* random slugs of all lengths are used */
 	BULK_NOT_FOUND,    /* no link matches slug and claim token */

@@ -16,6 +16,7 @@
 #include "services/links-api/links/idempotency.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
+#include "services/links-api/links/link_find.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
@@ -36,6 +37,8 @@ static const struct {
 	[BULK_CLAIMED] = { 200, NULL, NULL, NULL },
 	[BULK_SLUG_USED] = { 409, "slug-taken", "/slug",
 	                     "is already used; slugs are never reused" },
+	[BULK_EXTERNAL_ID_USED] = { 409, "external-id-taken", "/external_id",
+	                            LINK_FIND_EXTERNAL_ID_TAKEN },
 	[BULK_OVER_QUOTA] = { 429, "rate-limit", NULL, NULL }, /* names the quota */
 	[BULK_NO_FREE_SLUG] = { 503, NULL, NULL,
 	                        "No free random slug was found. Please try again." },
@@ -252,9 +255,13 @@ static enum err set_limits(const struct link_bulk *bulk, struct pg_conn *conn)
 static enum err read_details(struct link_bulk *bulk, struct pg_conn *conn)
 {
 	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
-	for (size_t i = 0; i < bulk->count; i++)
-		ids[i] = bulk_create_has_link(&bulk->items[i]) ? bulk->items[i].link.entry.id
-		                                               : NO_LINK_ID;
+	link_aliases_clear(&bulk->details.aliases);
+	for (size_t i = 0; i < bulk->count; i++) {
+		bool has_link = bulk_create_has_link(&bulk->items[i]);
+		ids[i] = has_link ? bulk->items[i].link.entry.id : NO_LINK_ID;
+		if (has_link)
+			link_aliases_want(&bulk->details.aliases, &bulk->items[i].link);
+	}
 	enum err err = link_details_read(&bulk->details, bulk->request, conn, ids, bulk->count);
 	free(ids);
 	return err;
@@ -411,7 +418,7 @@ static enum err execute(void *ctx, struct idempotency *i)
 	return err;
 }
 
-static void publish(const struct request *r, const struct link_bulk *bulk)
+static void publish(const struct request *r, struct link_bulk *bulk)
 {
 	size_t count = 0;
 	char(*slugs)[SLUG_SIZE] = slugs_of(bulk, &count);
@@ -419,6 +426,7 @@ static void publish(const struct request *r, const struct link_bulk *bulk)
 	for (size_t i = 0; i < count; i++)
 		names[i] = slugs[i];
 	link_cache_update_bulk(r->api, names, count);
+	link_cache_update_aliases(r->api, &bulk->details.aliases);
 	free(names);
 	free(slugs);
 }

@@ -16,6 +16,7 @@
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CACHE_UPDATE_H
 
 #include "lib/links/link.h"
+#include "lib/links/link_aliases.h"
 #include "lib/links/link_cache.h"
 #include "services/links-api/http/api.h"
 
@@ -31,6 +32,9 @@ void link_cache_update_link(const struct api *api, const struct link_cache_reser
  * instead of writing them; the next lookup of each link fills the cache.
  */
 void link_cache_update_bulk(const struct api *api, const char *const *slugs, size_t count);
+
+/* The same for the aliases of such links, which it reads first. Nothing if none was wanted. */
+void link_cache_update_aliases(const struct api *api, struct link_aliases *aliases);
 
 /* True: Redis has the changes of all these links, as far as PostgreSQL says. Blocks. */
 bool link_cache_update_is_relayed(const struct api *api, const char *const *slugs, size_t count);

@@ -21,6 +21,7 @@ static bool links_equal(const struct link *a, const struct link *b)
 	const struct link_entry *y = &b->entry;
 	return x->state == y->state && x->redirect_status == y->redirect_status &&
 	       x->starts_at_us == y->starts_at_us && x->expires_at_us == y->expires_at_us &&
+	       strcmp(x->slug, y->slug) == 0 && strcmp(a->external_id, b->external_id) == 0 &&
 	       strcmp(x->original_url, y->original_url) == 0 &&
 	       strcmp(x->expired_url, y->expired_url) == 0 && strcmp(a->title, b->title) == 0 &&
 	       x->extras_len == y->extras_len && memcmp(x->extras, y->extras, x->extras_len) == 0 &&
@@ -30,6 +31,12 @@ static bool links_equal(const struct link *a, const struct link *b)
 static void apply_members(const struct link_request *request, struct link *link)
 {
 	struct link_entry *entry = &link->entry;
+	if (request->members & LINK_REQUEST_SLUG && strcmp(entry->slug, request->slug) != 0) {
+		memcpy(entry->slug, request->slug, sizeof(entry->slug));
+		entry->is_slug_exact = request->is_slug_exact;
+	}
+	if (request->members & LINK_REQUEST_EXTERNAL_ID)
+		memcpy(link->external_id, request->external_id, sizeof(link->external_id));
 	if (request->members & LINK_REQUEST_ORIGINAL_URL)
 		snprintf(entry->original_url, sizeof(entry->original_url), "%s",
 		         request->original_url);
@@ -191,6 +198,16 @@ enum err link_change_delete(const void *arg, int64_t now_us, struct link *link,
 	link->entry.state = LINK_STATE_DELETED;
 	*change = LINK_CHANGE_DELETED;
 	return OK;
+}
+
+enum err link_change_touch(const void *arg, int64_t now_us, struct link *link,
+                           enum link_change *change, struct link_change_conflict *conflict)
+{
+	(void)arg;
+	(void)now_us;
+	(void)conflict;
+	*change = LINK_CHANGE_UPDATED;
+	return link->entry.state == LINK_STATE_DELETED ? ERR_NOT_FOUND : OK;
 }
 
 enum err link_change_purge(const void *arg, int64_t now_us, struct link *link,

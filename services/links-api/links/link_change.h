@@ -33,7 +33,8 @@ typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct lin
  * arg: a struct link_request of kind LINK_REQUEST_CHANGE. An expired link becomes ACTIVE again when
  * it gets a later expires_at, or none; "state": "active" alone is ERR_CONFLICT. A TEMPORARY link,
  * which only administrators can change, must keep an expires_at and cannot have a starts_at.
- * starts_at must be before expires_at. add_tags must not exceed LINK_TAGS_MAX.
+ * starts_at must be before expires_at. add_tags must not exceed LINK_TAGS_MAX. A slug is what
+ * link_aliases_rename expects.
  */
 enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
                           enum link_change *change,
@@ -43,6 +44,11 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
 enum err link_change_delete(const void *arg, int64_t now_us, struct link *link,
                             enum link_change *change,
                             struct link_change_conflict *conflict) MUST_CHECK;
+
+/* arg: NULL. The end of an alias: the link itself stays as it is. */
+enum err link_change_touch(const void *arg, int64_t now_us, struct link *link,
+                           enum link_change *change,
+                           struct link_change_conflict *conflict) MUST_CHECK;
 
 /* arg: NULL. Accepts every state. Only names the change; link_store_purge removes the link. */
 enum err link_change_purge(const void *arg, int64_t now_us, struct link *link,

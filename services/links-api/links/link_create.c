@@ -1,3 +1,5 @@
+#include "services/links-api/links/link_create.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_details.h"
+#include "services/links-api/links/link_find.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
@@ -22,6 +25,8 @@
 #include "services/links-api/links/link_reuse_store.h"
 #include "services/links-api/links/link_zone.h"
 #include "services/links-api/links/slug_allocator.h"
+
+#define KEY_NEEDS_TAG "A new link must have a tag of this API key."
 
 /* One POST that creates a link. Each try of the transaction sets the fields from claim_token on. */
 struct creation {
@@ -37,6 +42,10 @@ struct creation {
 	struct link_details details;
 	/* The link existed before. */
 	bool is_reused;
+	/* Another link of the workspace has the external_id. */
+	bool is_external_id_used;
+	/* Of link_create_unless_taken; NULL = that is a conflict. */
+	bool *is_taken;
 	/* The requested slug belongs to another link; and to this DELETED one of the user, or 0. */
 	bool is_slug_used;
 	int64_t deleted_id;
@@ -96,23 +105,52 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 		link_reuse_store_find(conn, c->request->workspace_id, c->request->tags, &wanted, 1);
 	if (err == OK && !wanted.is_found)
 		err = ERR_NOT_FOUND;
+	if (err == OK)
+		link_aliases_want(&c->details.aliases, &c->link);
 	return err == OK ? link_details_read(&c->details, c->request, conn, &c->link.entry.id, 1)
 	                 : err;
 }
 
-/* ERR_INVALID: the requested slug is used. Unlike ERR_CONFLICT, a retry cannot help. */
+/*
+ * ERR_INVALID: a link has the external_id. One that is created at the same time makes the insert fail,
+ * and the transaction runs again.
+ */
+static enum err check_external_id(struct creation *c, struct pg_conn *conn)
+{
+	int64_t id = 0;
+	if (c->input.external_id[0] == '\0')
+		return OK;
+	enum err err =
+		link_find_external_id(conn, c->request->workspace_id, c->input.external_id, &id);
+	c->is_external_id_used = err == OK;
+	if (c->is_external_id_used)
+		return ERR_INVALID;
+	return err == ERR_NOT_FOUND ? OK : err;
+}
+
+/*
+ * ERR_INVALID: the requested slug is used, perhaps by the link that somebody creates with the same
+ * external_id at the same time. Unlike ERR_CONFLICT, a retry cannot help.
+ */
+static enum err explain_used_slug(struct creation *c, struct pg_conn *conn)
+{
+	const char *slug = c->input.slug;
+	enum err err = check_external_id(c, conn);
+	if (err != OK)
+		return err;
+	err = link_reuse_store_find_deleted(conn, c->request->workspace_id, c->request->tags, &slug,
+	                                    1, &c->deleted_id);
+	return err == OK ? ERR_INVALID : err;
+}
+
 static enum err insert(struct creation *c, struct pg_conn *conn,
                        const struct link_write_new *new_link)
 {
 	struct slug_allocator_item item = { .requested = *new_link, .link = &c->link };
 	enum err err = slug_allocator_create(conn, &item, slug_random);
 	c->is_slug_used = err == OK && item.err == ERR_CONFLICT;
-	if (c->is_slug_used) {
-		const char *slug = c->input.slug;
-		err = link_reuse_store_find_deleted(conn, c->request->workspace_id,
-		                                    c->request->tags, &slug, 1, &c->deleted_id);
-		return err == OK ? ERR_INVALID : err;
-	}
+	if (c->is_slug_used)
+		return explain_used_slug(c, conn);
 	if (err == OK)
 		err = item.err;
 	if (err != OK)
@@ -174,6 +212,8 @@ static enum err execute_own(struct creation *c, struct pg_conn *conn)
 			return found;
 	}
 	if (err == OK)
+		err = check_external_id(c, conn);
+	if (err == OK)
 		err = link_history_begin(c->request, conn);
 	if (err == OK)
 		err = insert(c, conn, &new_link);
@@ -204,7 +244,7 @@ static enum err execute_public(struct creation *c, struct pg_conn *conn)
 static enum err execute(void *ctx, struct idempotency *i)
 {
 	struct creation *c = ctx;
-	c->is_reused = c->is_slug_used = false;
+	c->is_reused = c->is_slug_used = c->is_external_id_used = false;
 	c->deleted_id = 0;
 	if (c->is_invalid)
 		return ERR_INVALID;
@@ -232,6 +272,9 @@ static enum http_progress answer_error(struct creation *c, enum err err)
 		return response_invalid_fields(r, &c->invalid_fields);
 	if (err == ERR_LIMIT && c->quota.rule.name && c->quota.state.left == 0)
 		return response_rate_limited(r, &c->quota.rule, c->quota.state.reset_s);
+	if (c->is_external_id_used)
+		return response_conflict(r, "external-id-taken", "/external_id",
+		                         LINK_FIND_EXTERNAL_ID_TAKEN);
 	if (c->is_slug_used && c->deleted_id) {
 		char detail[RESPONSE_DETAIL_SIZE];
 		snprintf(detail, sizeof(detail), LINK_REUSE_STORE_DELETED_FORMAT, c->deleted_id,
@@ -255,7 +298,10 @@ static enum http_progress run(struct creation *c)
 	if (idempotency_init(&i, r) != OK)
 		return HTTP_COMPLETE;
 	enum err err = idempotency_run(&i, execute, c);
-	if (err != OK) {
+	if (c->is_taken && c->is_external_id_used) {
+		*c->is_taken = true;
+		progress = HTTP_COMPLETE;
+	} else if (err != OK) {
 		progress = answer_error(c, err);
 	} else if (i.state != IDEMPOTENCY_NEW) {
 		progress = idempotency_answer(&i);
@@ -304,12 +350,37 @@ static enum http_progress create(struct request *r, enum link_request_kind kind)
 	if (!c)
 		return HTTP_COMPLETE;
 	if (!c->is_invalid && !request_sees_tags(r, &c->input.tags))
-		progress = response_key_limited(r, "A new link must have a tag of this API key.");
+		progress = response_key_limited(r, KEY_NEEDS_TAG);
 	else if (!c->is_invalid && link_extras_request_needs_hash(&c->input.extras))
 		return password_job_submit(c, PASSWORD_DOOR_NEW_GUARD, r->user_id, NULL,
 		                           hash_and_run);
 	else
 		progress = pack_and_run(c);
+	password_job_free(c);
+	return progress;
+}
+
+enum http_progress link_create_unless_taken(struct request *r, struct link_request *input,
+                                            bool *is_taken)
+{
+	struct creation *c = password_job_new(r, sizeof(*c));
+	enum http_progress progress;
+	unsigned members = input->extras.members;
+	c->job.clear = creation_clear;
+	c->request = r;
+	c->input = *input;
+	c->is_taken = is_taken;
+	*is_taken = false;
+	if (request_sees_tags(r, &input->tags))
+		progress = pack_and_run(c);
+	else
+		progress = response_key_limited(r, KEY_NEEDS_TAG);
+	/* Without what was only for a new link. */
+	free(c->input.extras.packed);
+	c->input.extras.packed = NULL;
+	c->input.extras.members = members;
+	*input = c->input;
+	c->input = (struct link_request){ 0 };
 	password_job_free(c);
 	return progress;
 }

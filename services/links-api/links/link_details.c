@@ -8,7 +8,10 @@
 
 static void make_room(struct link_details *details, size_t count)
 {
+	struct link_aliases wanted = details->aliases;
+	details->aliases = (struct link_aliases){ 0 };
 	link_details_clear(details);
+	details->aliases = wanted;
 	details->count = count;
 	details->statistics = mem_array(count, sizeof(*details->statistics));
 	details->checks = mem_array(count, sizeof(*details->checks));
@@ -20,7 +23,9 @@ enum err link_details_read(struct link_details *details, const struct request *r
                            struct pg_conn *conn, const int64_t *ids, size_t count)
 {
 	make_room(details, count);
-	enum err err = statistics_store_get_bulk(conn, ids, count, details->statistics);
+	enum err err = link_aliases_read(&details->aliases, conn);
+	if (err == OK)
+		err = statistics_store_get_bulk(conn, ids, count, details->statistics);
 	if (err == OK)
 		err = link_check_store_get_bulk(conn, ids, count, details->checks);
 	if (err == OK)
@@ -48,5 +53,6 @@ void link_details_clear(struct link_details *details)
 		free(details->notes[i]);
 	free(details->notes);
 	free(details->visits_left);
+	link_aliases_clear(&details->aliases);
 	*details = (struct link_details){ 0 };
 }

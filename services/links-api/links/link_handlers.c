@@ -1,3 +1,5 @@
+#include "services/links-api/links/link_handlers.h"
+
 #include <string.h>
 
 #include "lib/links/link_store.h"
@@ -10,111 +12,12 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/membership.h"
 #include "services/links-api/identity/password_job.h"
+#include "services/links-api/links/handled_link.h"
 #include "services/links-api/links/link_audit.h"
-#include "services/links-api/links/link_cache_update.h"
-#include "services/links-api/links/link_change.h"
-#include "services/links-api/links/link_details.h"
 #include "services/links-api/links/link_history.h"
-#include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/link_write.h"
 #include "services/links-api/links/link_zone.h"
-
-/* --- one link --- */
-
-/* The link of a request, and what is read with it. About 40 KB. */
-struct handled_link {
-	struct link link;
-	struct link_details details;
-	/* Before a change. */
-	struct link_history_extras before;
-	struct link_change_conflict conflict;
-	/* If-Match names another version. */
-	bool is_stale;
-	/* The change would take the last tag away by which the API key sees the link. */
-	bool is_beyond_key;
-	/* Redis has this version, or is known to be invalid. */
-	bool is_cached;
-	/* In Redis, reserved before the commit. */
-	struct link_cache_reservation place;
-};
-
-static enum err add_etag(struct request *r, const struct handled_link *s)
-{
-	char etag[ETAG_SIZE];
-	etag_format(s->link.entry.version, etag);
-	return http_exchange_add_header(r->exchange, "ETag", etag);
-}
-
-static enum http_progress answer_link(struct request *r, const struct handled_link *s)
-{
-	if (add_etag(r, s) != OK)
-		return response_failure(r, ERR_INTERNAL);
-	struct json *answer = json_new_object();
-	json_set(answer, "link",
-	         link_json_new(&s->link, &s->details, 0, r->api->base, request_now_us(r)));
-	return response_json(r, 200, answer);
-}
-
-/* With the current ETag: a deleted link cannot be fetched. */
-static enum http_progress answer_stale(struct request *r, const struct handled_link *s)
-{
-	const char *if_match = http_exchange_joined_header(r->exchange, "If-Match");
-	if (add_etag(r, s) != OK)
-		return response_failure(r, ERR_INTERNAL);
-	return response_problem(
-		r, 412, "stale",
-		if_match && strstr(if_match, "W/\"")
-			? "If-Match has a weak ETag (W/), which never matches. The ETag of this response "
-			  "is the current version; send it without W/."
-			: "The link was modified. The ETag of this response is its current version.");
-}
-
-static enum http_progress answer_error(struct request *r, const struct handled_link *s,
-                                       enum err err)
-{
-	if (s->is_stale)
-		return answer_stale(r, s);
-	if (s->is_beyond_key)
-		return response_key_limited(r, "The link must keep a tag of this API key.");
-	if (err == ERR_NOT_FOUND)
-		return response_link_not_found(r, s->link.entry.state == LINK_STATE_DELETED);
-	if (err == ERR_CONFLICT && s->conflict.detail)
-		return response_conflict_of(r, "state", s->conflict.pointer, s->conflict.code,
-		                            s->conflict.detail);
-	if (err == ERR_CONFLICT)
-		return response_conflict(r, "state", "",
-		                         "the link was modified concurrently; retry");
-	return response_failure(r, err);
-}
-
-static enum err read_details(const struct request *r, struct pg_conn *conn, struct handled_link *s)
-{
-	return link_details_read(&s->details, r, conn, &s->link.entry.id, 1);
-}
-
-static void clear(struct handled_link *s)
-{
-	link_details_clear(&s->details);
-	link_history_clear_extras(&s->before);
-}
-
-/* Ends the request. */
-static enum http_progress answer(struct request *r, struct handled_link *s, enum err err)
-{
-	enum http_progress progress = err == OK ? answer_link(r, s) : answer_error(r, s, err);
-	clear(s);
-	return progress;
-}
-
-static enum err read_link(const struct request *r, struct pg_conn *conn, struct handled_link *s)
-{
-	enum err err = link_store_get(conn, request_path_id(r), request_workspaces(r), &s->link);
-	err = request_check_link(r, err, &s->link);
-	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
-		err = ERR_NOT_FOUND;
-	return err == OK ? read_details(r, conn, s) : err;
-}
 
 /*
  * A response that shows a change also acknowledges it. If the process that wrote the change was
@@ -124,14 +27,14 @@ static enum err read_link(const struct request *r, struct pg_conn *conn, struct 
 static enum err reread_if_uncached(const struct request *r, struct pg_conn *conn,
                                    struct handled_link *s)
 {
-	const char *slug = s->link.entry.slug;
-	enum err err = outbox_are_cached(conn, &slug, 1, &s->is_cached);
+	const char *names[HANDLED_LINK_NAMES_MAX];
+	enum err err = outbox_are_cached(conn, names, handled_link_names(s, names), &s->is_cached);
 	if (err != OK || s->is_cached)
 		return err;
 	char key[SLUG_KEY_SIZE];
 	link_key(&s->link.entry, key);
 	link_cache_reserve(r->api->cache, key, &s->place);
-	return read_link(r, conn, s);
+	return handled_link_read(r, conn, s);
 }
 
 enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
@@ -143,13 +46,13 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return response_failure(r, err);
-	err = read_link(r, conn, &s);
+	err = handled_link_read(r, conn, &s);
 	if (err == OK)
 		err = reread_if_uncached(r, conn, &s);
 	pg_pool_release(r->api->pg, conn);
 	if (err == OK && !s.is_cached)
-		link_cache_update_link(r->api, &s.place, &s.link);
-	return answer(r, &s, err);
+		handled_link_update_cache(r, &s);
+	return handled_link_answer(r, &s, err);
 }
 
 /* --- changes --- */
@@ -163,6 +66,8 @@ struct change_context {
 	const char *notes;
 	/* Among those of arg; NULL = none. */
 	const struct link_extras_request *extras;
+	/* To end; NULL = none. */
+	const char *alias;
 	struct handled_link *link;
 	/* The workspace must not be deleted at the same time. */
 	bool needs_workspace;
@@ -212,20 +117,62 @@ static enum err write_notes(const struct change_context *c, struct pg_conn *conn
 	return err;
 }
 
-static enum err write_change(const struct change_context *c, struct pg_conn *conn,
-                             enum link_change change)
+/* before: the slug that the link had. */
+static enum err change_names(const struct change_context *c, struct pg_conn *conn,
+                             const struct link_alias *before)
 {
-	const struct request *r = c->request;
-	struct link *link = &c->link->link;
-	enum err err = link_history_begin(r, conn);
+	struct handled_link *s = c->link;
+	if (c->alias)
+		return link_aliases_remove(conn, &s->link, c->alias, &s->ended);
+	enum err err = link_aliases_rename(conn, before, &s->link, &s->ended);
+	if (err != ERR_LIMIT)
+		return err;
+	s->conflict = (struct link_change_conflict){
+		"/slug", "too-many",
+		"would be the link's 21st earlier slug; delete one of its aliases first"
+	};
+	return ERR_CONFLICT;
+}
+
+/* Notes which name another link has. */
+static enum err explain(const struct pg_conn *conn, struct handled_link *s, enum err err)
+{
+	const char *constraint = err == ERR_CONFLICT ? pg_conn_constraint(conn) : "";
+	s->is_slug_used = strcmp(constraint, LINK_WRITE_SLUG_KEY) == 0;
+	s->is_external_id_used = strcmp(constraint, LINK_WRITE_EXTERNAL_ID_KEY) == 0;
+	return err;
+}
+
+static enum err write_update(const struct change_context *c, struct pg_conn *conn,
+                             enum link_change change, const struct link_alias *before)
+{
+	struct handled_link *s = c->link;
+	enum err err = change_names(c, conn, before);
 	if (err == OK)
-		err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, link)
-		                                   : link_write_update(conn, link, &change, 1);
+		err = explain(conn, s, link_write_update(conn, &s->link, &change, 1));
+	return err == OK ? link_aliases_add_ended(conn, &s->link, &s->ended) : err;
+}
+
+static enum err write_purge(struct pg_conn *conn, struct handled_link *s)
+{
+	link_aliases_want(&s->details.aliases, &s->link);
+	enum err err = link_aliases_read(&s->details.aliases, conn);
+	return err == OK ? link_store_purge(conn, &s->link) : err;
+}
+
+static enum err write_change(const struct change_context *c, struct pg_conn *conn,
+                             enum link_change change, const struct link_alias *before)
+{
+	struct link *link = &c->link->link;
+	enum err err = link_history_begin(c->request, conn);
+	if (err == OK)
+		err = change == LINK_CHANGE_PURGED ? write_purge(conn, c->link)
+		                                   : write_update(c, conn, change, before);
 	if (err == OK && c->extras && c->extras->members & LINK_EXTRAS_MAX_VISITS)
 		err = visit_limit_set(conn, link->entry.id, c->extras->extras->max_visits);
 	if (err == OK && change != LINK_CHANGE_PURGED)
 		err = link_history_add_extras(conn, &c->link->before, link, 1);
-	return err == OK ? link_audit_add(r, conn, change, link) : err;
+	return err == OK ? link_audit_add(c->request, conn, change, link) : err;
 }
 
 static enum err write_if_changed(const struct change_context *c, struct pg_conn *conn)
@@ -239,6 +186,7 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 	if (err != OK)
 		return err;
 	int64_t version = s->link.entry.version;
+	struct link_alias before = link_aliases_slug(&s->link.entry);
 	link_history_keep_extras(&s->before, &s->link.entry);
 	err = c->rule(c->arg, request_now_us(r), &s->link, &change, &s->conflict);
 	if (err == ERR_NOT_FOUND)
@@ -254,8 +202,9 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 	if (err == OK)
 		err = write_notes(c, conn, &change);
 	if (err == OK && change != LINK_CHANGE_NOTHING)
-		err = write_change(c, conn, change);
-	return err == OK ? read_details(r, conn, s) : err;
+		err = write_change(c, conn, change, &before);
+	return err == OK && change != LINK_CHANGE_PURGED ? handled_link_read_details(r, conn, s)
+	                                                 : err;
 }
 
 static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
@@ -278,7 +227,7 @@ static enum err change(struct change_context *context)
 	struct handled_link *s = context->link;
 	enum err err = pg_pool_transact(r->api->pg, change_in_transaction, context);
 	if (err == OK)
-		link_cache_update_link(r->api, &s->place, &s->link);
+		handled_link_update_cache(r, s);
 	return err;
 }
 
@@ -306,7 +255,7 @@ static void patch_clear(void *state)
 {
 	struct patch *patch = state;
 	link_request_clear(&patch->changes);
-	clear(&patch->link);
+	handled_link_clear(&patch->link);
 }
 
 /* False: the body is invalid or a store failed, and the request has been answered. */
@@ -328,15 +277,26 @@ static bool read_changes(struct request *r, struct link_request *out)
 	return err == OK;
 }
 
-static enum http_progress apply_patch(struct patch *patch)
+/* Answers; link: zeros, which the caller clears. */
+static enum http_progress apply(struct request *r, const struct link_request *changes,
+                                struct handled_link *link)
 {
-	struct request *r = patch->job.request;
-	const struct link_request *changes = &patch->changes;
 	struct change_context context = { r, link_change_edit, changes, .extras = &changes->extras,
-		                          .link = &patch->link };
+		                          .link = link };
 	if (changes->members & LINK_REQUEST_NOTES)
 		context.notes = changes->notes ? changes->notes : "";
-	return answer(r, &patch->link, change(&context));
+	return handled_link_answer(r, link, change(&context));
+}
+
+static enum http_progress apply_patch(struct patch *patch)
+{
+	return apply(patch->job.request, &patch->changes, &patch->link);
+}
+
+enum http_progress link_handlers_apply(struct request *r, const struct link_request *changes)
+{
+	struct handled_link link = { 0 };
+	return read_if_match(r) ? apply(r, changes, &link) : HTTP_COMPLETE;
 }
 
 /* In a password thread. */
@@ -392,8 +352,8 @@ enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 	struct change_context context = { r, hard ? link_change_purge : link_change_delete,
 		                          .link = &s };
 	enum err err = change(&context);
-	clear(&s);
-	return err == OK ? response_no_content(r) : answer_error(r, &s, err);
+	handled_link_clear(&s);
+	return err == OK ? response_no_content(r) : handled_link_answer_error(r, &s, err);
 }
 
 enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)
@@ -406,5 +366,56 @@ enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)
 	struct change_context context = { r, link_change_restore, .link = &s,
 		                          .needs_workspace = true };
 	enum err err = change(&context);
-	return answer(r, &s, err);
+	return handled_link_answer(r, &s, err);
+}
+
+/* --- aliases --- */
+
+/* Before it are digits. */
+#define ALIAS_PART "/aliases/"
+
+enum http_progress link_handlers_list_aliases(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct handled_link s = { 0 };
+	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err != OK)
+		return response_failure(r, err);
+	err = handled_link_read(r, conn, &s);
+	pg_pool_release(r->api->pg, conn);
+	if (err != OK)
+		return handled_link_answer(r, &s, err);
+	struct json *aliases = json_new_array();
+	for (size_t i = 0; i < s.details.aliases.count; i++) {
+		const struct link_alias *alias = &s.details.aliases.rows[i];
+		struct json *item = json_new_object();
+		public_base_short_url(r->api->base, alias->slug, short_url);
+		json_set_text(item, "slug", alias->slug);
+		json_set_text(item, "short_url", short_url);
+		json_set_time(item, "created_at", alias->created_at_us);
+		json_append(aliases, item);
+	}
+	handled_link_clear(&s);
+	struct json *answer = json_new_object();
+	json_set(answer, "aliases", aliases);
+	return response_json(r, 200, answer);
+}
+
+enum http_progress link_handlers_delete_alias(void *ctx, struct http_exchange *x)
+{
+	struct request *r = ctx;
+	struct handled_link s = { 0 };
+	char alias[SLUG_SIZE];
+	const char *segment = strstr(http_exchange_path(x), ALIAS_PART) + strlen(ALIAS_PART);
+	if (!read_if_match(r))
+		return HTTP_COMPLETE;
+	if (link_request_read_slug_path(segment, alias) != OK)
+		return response_not_found(r);
+	struct change_context context = { r, link_change_touch, .alias = alias, .link = &s };
+	enum err err = change(&context);
+	handled_link_clear(&s);
+	return err == OK ? response_no_content(r) : handled_link_answer_error(r, &s, err);
 }

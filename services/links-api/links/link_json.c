@@ -16,6 +16,15 @@ static struct json *tags_json(const struct link_tags *tags)
 	return array;
 }
 
+static struct json *aliases_json(const struct link_aliases *aliases, int64_t link_id)
+{
+	const struct link_alias *alias;
+	struct json *array = json_new_array();
+	for (size_t left = link_aliases_of(aliases, link_id, &alias); left > 0; left--)
+		json_append_text(array, alias++->slug);
+	return array;
+}
+
 /* The ASCII form unless the host is an international one. */
 static void set_host(struct json *json, const char *url)
 {
@@ -73,6 +82,8 @@ struct json *link_json_new(const struct link *link, const struct link_details *d
 		json_set_null(json, "created_by");
 	json_set_text(json, "slug", entry->slug);
 	json_set_text(json, "short_url", short_url);
+	json_set(json, "aliases", aliases_json(&details->aliases, entry->id));
+	json_set_text(json, "external_id", link->external_id[0] ? link->external_id : NULL);
 	json_set_text(json, "original_url", entry->original_url);
 	set_host(json, entry->original_url);
 	json_set_bool(json, "destination_blocked",

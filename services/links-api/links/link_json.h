@@ -1,6 +1,6 @@
 /*
  * Pure. A link as JSON for its workspace: {id, workspace_id, created_by, slug, short_url, original_url,
- * destination_host_display, destination_blocked, blocked_reason, link_type, state, redirect_status,
+ * aliases, external_id, destination_host_display, destination_blocked, blocked_reason, link_type, state, redirect_status,
  * effective_redirect_status, starts_at, expires_at, expired_url, title, tags, notes, utm_…, rules,
  * split, forward_query, forward_path, max_visits, visits_left, has_password, preview, version, humans,
  * bots, total, last_visited_at, destination_status, last_checked_at, created_at, updated_at,

@@ -116,6 +116,26 @@ static void read_notes(const struct reading *r, const struct json *value, const 
 		r->out->notes = mem_text(notes);
 }
 
+/* As a tag, it can be a segment of a path. */
+static bool is_external_id(const char *text, const char *pointer, struct http_problem_fields *wrong)
+{
+	if (!member_is_line(text, 1, LINK_EXTERNAL_ID_CHARS_MAX, pointer, wrong))
+		return false;
+	if (strcmp(text, ".") != 0 && strcmp(text, "..") != 0)
+		return true;
+	http_problem_add_field(wrong, pointer, "dots", "must not be . or ..");
+	return false;
+}
+
+static void read_external_id(const struct reading *r, const struct json *value, const char *pointer)
+{
+	if (json_type(value) == JSON_NULL)
+		return;
+	const char *text = member_text(value, pointer, r->wrong);
+	if (text && is_external_id(text, pointer, r->wrong))
+		snprintf(r->out->external_id, sizeof(r->out->external_id), "%s", text);
+}
+
 /* Also add_tags: a request that has both is refused. */
 static void read_tags(const struct reading *r, const struct json *value, const char *pointer)
 {
@@ -187,7 +207,7 @@ static const struct {
 	const char *detail;
 } members[] = {
 	{ "original_url", LINK_REQUEST_ORIGINAL_URL, CREATE | CHANGE, read_original_url, NULL },
-	{ "slug", LINK_REQUEST_SLUG, CREATE, read_slug, "cannot be changed" },
+	{ "slug", LINK_REQUEST_SLUG, CREATE | CHANGE, read_slug, NULL },
 	{ "redirect_status", LINK_REQUEST_REDIRECT_STATUS, CREATE | CHANGE, read_redirect_status,
 	  NULL },
 	{ "starts_at", LINK_REQUEST_STARTS_AT, LINK_REQUEST_CREATE | CHANGE, read_starts_at,
@@ -201,6 +221,8 @@ static const struct {
 	{ "remove_tags", LINK_REQUEST_REMOVE_TAGS, CHANGE, read_removed_tags,
 	  "is for changes; use tags" },
 	{ "notes", LINK_REQUEST_NOTES, LINK_REQUEST_CREATE | CHANGE, read_notes,
+	  "cannot be set without a login" },
+	{ "external_id", LINK_REQUEST_EXTERNAL_ID, LINK_REQUEST_CREATE | CHANGE, read_external_id,
 	  "cannot be set without a login" },
 	{ "state", LINK_REQUEST_STATE, CHANGE, read_state, "cannot be set on a new link" },
 	{ "reuse", LINK_REQUEST_REUSE, LINK_REQUEST_CREATE, read_reuse,
@@ -354,13 +376,14 @@ struct link_write_new link_request_new_link(const struct link_request *request,
 		.extras = request->extras.packed,
 		.extras_len = request->extras.packed_len,
 		.features = request->extras.features,
+		.external_id = request->external_id,
 	};
 }
 
-/* --- a tag --- */
+/* --- paths --- */
 
 /* ERR_INVALID: a malformed escape, NUL, a slash, no UTF-8 or too long. */
-static enum err decode(const char *segment, char out[static LINK_TAG_SIZE])
+static enum err decode(const char *segment, char *out, size_t size)
 {
 	size_t len = strlen(segment);
 	size_t count = 0;
@@ -368,7 +391,7 @@ static enum err decode(const char *segment, char out[static LINK_TAG_SIZE])
 		return ERR_INVALID;
 	for (size_t at = 0; at < len;) {
 		int c = url_decode_next(segment, len, &at);
-		if (c <= 0 || count == LINK_TAG_SIZE - 1)
+		if (c <= 0 || count == size - 1)
 			return ERR_INVALID;
 		out[count++] = (char)c;
 	}
@@ -376,11 +399,29 @@ static enum err decode(const char *segment, char out[static LINK_TAG_SIZE])
 	return utf8_is_valid(out, count) ? OK : ERR_INVALID;
 }
 
+enum err link_request_read_external_id_path(const char *segment,
+                                            char out[static LINK_EXTERNAL_ID_SIZE])
+{
+	struct http_problem_fields unused = { 0 };
+	bool is_id = decode(segment, out, LINK_EXTERNAL_ID_SIZE) == OK &&
+	             is_external_id(out, "", &unused);
+	return is_id ? OK : ERR_NOT_FOUND;
+}
+
+enum err link_request_read_slug_path(const char *segment, char out[static SLUG_SIZE])
+{
+	bool is_slug = decode(segment, out, SLUG_SIZE) == OK && slug_is_valid(out, strlen(out));
+	return is_slug ? OK : ERR_NOT_FOUND;
+}
+
+/* --- a tag --- */
+
 enum err link_request_read_tag_path(const char *segment, char out[static LINK_TAG_SIZE])
 {
 	char text[LINK_TAG_SIZE];
 	struct http_problem_fields unused = { 0 };
-	bool is_name = decode(segment, text) == OK && member_tag(text, "", out, &unused);
+	bool is_name =
+		decode(segment, text, sizeof(text)) == OK && member_tag(text, "", out, &unused);
 	return is_name ? OK : ERR_NOT_FOUND;
 }
 

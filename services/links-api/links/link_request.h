@@ -1,10 +1,12 @@
 /*
  * Pure. Validates the JSON bodies that create or change a link:
  *   create         {original_url, slug?, redirect_status?, starts_at?, expires_at?, expired_url?,
- *                  title?, tags?, notes?, utm_…?, reuse?} and extras (link_extras_request.h)
- *   create public  without a login: the same, without starts_at, expires_at, notes, reuse and extras
- *   change         any of original_url, redirect_status, starts_at, expires_at, expired_url, title,
- *                  tags (or add_tags and remove_tags), notes, state, utm_… and extras
+ *                  title?, tags?, notes?, external_id?, utm_…?, reuse?} and extras
+ *                  (link_extras_request.h)
+ *   create public  without a login: the same, without starts_at, expires_at, notes, external_id, reuse
+ *                  and extras
+ *   change         any of original_url, slug, redirect_status, starts_at, expires_at, expired_url,
+ *                  title, tags (or add_tags and remove_tags), notes, external_id, state, utm_… and extras
  * URLs are normalized (destination.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REQUEST_H
@@ -44,6 +46,7 @@ enum link_request_member {
 	LINK_REQUEST_STARTS_AT = 1024,
 	LINK_REQUEST_ADD_TAGS = 2048,
 	LINK_REQUEST_REMOVE_TAGS = 4096,
+	LINK_REQUEST_EXTERNAL_ID = 8192,
 	LINK_REQUEST_UTM = 16384,
 	LINK_REQUEST_EXTRAS = 32768,
 };
@@ -70,6 +73,8 @@ struct link_request {
 	struct link_tags *removed_tags;
 	/* Owned; NULL = none. */
 	char *notes;
+	/* "" = null. */
+	char external_id[LINK_EXTERNAL_ID_SIZE];
 	/* ACTIVE or DISABLED. */
 	enum link_state state;
 	/* Return the caller's ACTIVE link to the same destination, if there is one. */
@@ -101,6 +106,14 @@ void link_request_reject_in_bulk(const struct json *object, struct http_problem_
  */
 struct link_write_new link_request_new_link(const struct link_request *request,
                                             int64_t workspace_id);
+
+/*
+ * Reads the external_id, or the slug, that is the rest of a path, one segment as of a tag below.
+ * ERR_NOT_FOUND: no link can have it.
+ */
+enum err link_request_read_external_id_path(const char *segment,
+                                            char out[static LINK_EXTERNAL_ID_SIZE]) MUST_CHECK;
+enum err link_request_read_slug_path(const char *segment, char out[static SLUG_SIZE]) MUST_CHECK;
 
 /* --- what a request says about a tag: its name in the path, and the body {name?, color?} --- */
 

@@ -14,6 +14,7 @@
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
 #include "services/links-api/links/link_details.h"
+#include "services/links-api/links/link_find.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
@@ -41,8 +42,10 @@ static void page_free(struct page *page)
 static enum err read_details(const struct request *r, struct pg_conn *conn, struct page *page)
 {
 	int64_t ids[LINK_LIST_PARAMS_LIMIT_MAX];
-	for (size_t i = 0; i < page->list.count; i++)
+	for (size_t i = 0; i < page->list.count; i++) {
 		ids[i] = page->links[i].entry.id;
+		link_aliases_want(&page->details.aliases, &page->links[i]);
+	}
 	return link_details_read(&page->details, r, conn, ids, page->list.count);
 }
 
@@ -52,7 +55,9 @@ static enum err read_page(const struct request *r, struct page *page)
 	enum err err = pg_pool_acquire(request_pg(r), &conn);
 	if (err != OK)
 		return ERR_UNAVAILABLE; /* and not ERR_LIMIT, which blames the query */
-	err = link_list_store_read(conn, &page->params, page->links, &page->list);
+	err = link_find_alias(conn, page->params.q, &page->params.alias_link_id);
+	if (err == OK)
+		err = link_list_store_read(conn, &page->params, page->links, &page->list);
 	if (err == OK)
 		err = read_details(r, conn, page);
 	pg_pool_release(request_pg(r), conn);
@@ -174,8 +179,9 @@ static void bulk_update_free(struct bulk_update *update)
 
 static void reject_members(const struct json *body, struct http_problem_fields *wrong)
 {
-	static const char *const single[] = { "redirect_status", "starts_at", "expired_url",
-		                              "title", "notes" };
+	static const char *const single[] = { "slug",      "external_id", "redirect_status",
+		                              "starts_at", "expired_url", "title",
+		                              "notes" };
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	for (size_t i = 0; i < ARRAY_SIZE(single); i++) {
 		if (!json_get(body, single[i]))
@@ -280,9 +286,14 @@ static enum err update_in_transaction(void *ctx, struct pg_conn *conn)
 static void update_links_in_cache(const struct request *r, const struct bulk_update *update)
 {
 	const char *slugs[LINK_WRITE_MAX];
-	for (size_t i = 0; i < update->changed; i++)
+	struct link_aliases aliases = { 0 };
+	for (size_t i = 0; i < update->changed; i++) {
 		slugs[i] = update->links[i].entry.slug;
+		link_aliases_want(&aliases, &update->links[i]);
+	}
 	link_cache_update_bulk(r->api, slugs, update->changed);
+	link_cache_update_aliases(r->api, &aliases);
+	link_aliases_clear(&aliases);
 }
 
 static enum http_progress answer_update_error(struct request *r, const struct bulk_update *update,

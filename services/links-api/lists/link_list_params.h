@@ -59,6 +59,8 @@ struct link_list_params {
 	 * it contains each of them. Beyond LINK_LIST_PARAMS_WORDS_MAX, the rest is one word.
 	 */
 	char words[LINK_LIST_PARAMS_Q_SIZE + 1];
+	/* A link that q names by an earlier slug: it matches as well. 0 = none; the caller sets it. */
+	int64_t alias_link_id;
 	/* "" = any tag. */
 	char tag[LINK_TAG_SIZE];
 	/*

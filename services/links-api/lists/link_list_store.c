@@ -79,10 +79,12 @@ static void write_state(struct statement *sql, enum link_state state)
 
 static void write_search(struct statement *sql, const struct link_list_params *query)
 {
+	link_search_begin_or_id(query->alias_link_id, &sql->text);
 	if (sql->search)
 		link_search_add_index(sql->search, &sql->text, &sql->params, &sql->texts);
 	for (const char *word = query->words; *word; word += strlen(word) + 1)
 		link_search_add_exact(word, &sql->text, &sql->params, &sql->texts);
+	link_search_end_or_id(query->alias_link_id, &sql->text);
 }
 
 /*

@@ -265,9 +265,14 @@ static enum err move_on(void *ctx, struct pg_conn *conn)
 static void update_cache(const struct move *m)
 {
 	const char *slugs[LINK_WRITE_MAX];
-	for (size_t i = 0; i < m->count; i++)
+	struct link_aliases aliases = { 0 };
+	for (size_t i = 0; i < m->count; i++) {
 		slugs[i] = m->links[i].entry.slug;
+		link_aliases_want(&aliases, &m->links[i]);
+	}
 	link_cache_update_bulk(m->request->api, slugs, m->count);
+	link_cache_update_aliases(m->request->api, &aliases);
+	link_aliases_clear(&aliases);
 }
 
 static enum http_progress answer_error(const struct move *m, enum err err)

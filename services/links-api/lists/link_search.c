@@ -1,5 +1,6 @@
 #include "services/links-api/lists/link_search.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,6 +242,18 @@ void link_search_add_index(const struct link_search *search, struct strbuf *sql,
 		add_used_trigrams(search, sql, params, texts);
 	else
 		add_whole_text(search->text, sql, params, texts);
+}
+
+void link_search_begin_or_id(int64_t id, struct strbuf *sql)
+{
+	if (id)
+		WRITE(sql, " AND ((true");
+}
+
+void link_search_end_or_id(int64_t id, struct strbuf *sql)
+{
+	if (id)
+		WRITE(sql, ") OR id = %" PRId64 ")", id);
 }
 
 /* For ASCII text, comparing in collation C costs less than half: 0.35 µs a link instead of 0.94. */

@@ -96,6 +96,13 @@ bool link_search_has_index(const struct link_search *search);
 void link_search_add_index(const struct link_search *search, struct strbuf *sql,
                            struct pg_params *params, struct sql_texts *texts);
 
+/*
+ * The conditions between these two do not apply to one link, which is found in any case. Append
+ * nothing if id is 0.
+ */
+void link_search_begin_or_id(int64_t id, struct strbuf *sql);
+void link_search_end_or_id(int64_t id, struct strbuf *sql);
+
 /* Appends " AND …": true for exactly the links that contain text, ignoring case. Uses no index. */
 void link_search_add_exact(const char *text, struct strbuf *sql, struct pg_params *params,
                            struct sql_texts *texts);

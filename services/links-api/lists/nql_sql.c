@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/links/link_aliases.h"
 #include "lib/links/link_row.h"
 #include "services/links-api/lists/link_search.h"
 
@@ -21,6 +22,7 @@ static const struct nql_field fields[] = {
 	{ "title",              NQL_FIELD_TEXT,      false, false, true,  "title" },
 	{ "tag",                NQL_FIELD_TAGS,      false, false, false, "tags" },
 	{ "tags",               NQL_FIELD_TAGS,      false, false, false, "tags" },
+	{ "external_id",        NQL_FIELD_TEXT,      true,  false, false, "external_id" },
 	{ "state",              NQL_FIELD_STATE,     false, false, false, STATE_NOW },
 	{ "has",                NQL_FIELD_FEATURE,   false, false, false, "features" },
 	{ "link_type",          NQL_FIELD_LINK_TYPE, false, false, false, "lower(link_type)" },
@@ -169,7 +171,7 @@ static void write_time(const struct writer *w, const struct nql_node *term)
 
 static void write_slug(const struct writer *w, int value)
 {
-	WRITE(w, LINK_ROW_ANSWERS_TO("$%d"), value, value, value);
+	WRITE(w, LINK_ALIASES_ANSWER_TO("$%d"), value, value, value, value, value, value);
 }
 
 static void write_comparison(const struct writer *w, const struct nql_node *term)

@@ -77,9 +77,14 @@ static enum err write_block(void *ctx, struct pg_conn *conn)
 static enum err change(struct block *b)
 {
 	const struct api *api = b->request->api;
+	struct link_aliases aliases = { 0 };
 	enum err err = pg_pool_transact(api->pg, write_block, b);
-	if (err == OK)
+	if (err == OK) {
 		link_cache_update_link(api, &b->place, &b->link);
+		link_aliases_want(&aliases, &b->link);
+		link_cache_update_aliases(api, &aliases);
+		link_aliases_clear(&aliases);
+	}
 	return err;
 }
 

@@ -212,6 +212,8 @@ struct tag_change {
 	/* Of one part. */
 	struct link *links;
 	char slugs[LINKS_MAX][SLUG_SIZE];
+	/* Of these links. */
+	struct link_aliases aliases;
 	struct link_audit_bulk audit;
 	size_t changed;
 	char color[TAG_COLOR_SIZE];
@@ -282,6 +284,7 @@ static enum err change_part(struct tag_change *change, struct pg_conn *conn, con
 		const struct link *link = &change->links[i];
 		changes[i] = LINK_CHANGE_UPDATED;
 		memcpy(change->slugs[change->changed++], link->entry.slug, SLUG_SIZE);
+		link_aliases_want(&change->aliases, link);
 		link_audit_bulk_include(&change->audit, link->entry.id);
 	}
 	return link_write_update(conn, change->links, changes, kept);
@@ -357,7 +360,7 @@ static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
 
 /* --- after the commit --- */
 
-static void update_cache(const struct tag_change *change)
+static void update_cache(struct tag_change *change)
 {
 	const char *slugs[LINK_WRITE_MAX];
 	for (size_t at = 0; at < change->changed;) {
@@ -366,6 +369,7 @@ static void update_cache(const struct tag_change *change)
 			slugs[count++] = change->slugs[at++];
 		link_cache_update_bulk(change->request->api, slugs, count);
 	}
+	link_cache_update_aliases(change->request->api, &change->aliases);
 }
 
 static enum http_progress answer_error(const struct tag_change *change, enum err err)
@@ -431,6 +435,7 @@ static struct tag_change *tag_change_new(struct request *r)
 
 static void tag_change_free(struct tag_change *change)
 {
+	link_aliases_clear(&change->aliases);
 	free(change->links);
 	free(change);
 }

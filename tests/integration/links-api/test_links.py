@@ -14,7 +14,7 @@ from waiting import wait_until
 # A slow Redis invalidates the cache. These tests need it to respond even on a busy machine.
 VARIABLES = {"REDIS_TIMEOUT_MS": 5000}
 FIELDS = [
-    "id", "workspace_id", "created_by", "slug", "short_url", "original_url", "destination_host_display", "destination_blocked", "blocked_reason", "link_type", "state",
+    "id", "workspace_id", "created_by", "slug", "short_url", "aliases", "external_id", "original_url", "destination_host_display", "destination_blocked", "blocked_reason", "link_type", "state",
     "redirect_status", "starts_at", "expires_at", "expired_url",
     "title", "tags", "notes", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "rules", "split", "forward_query", "forward_path",
     "max_visits", "has_password", "preview", "effective_redirect_status", "visits_left", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
@@ -211,7 +211,7 @@ def test_a_change_increments_the_version_and_keeps_other_fields(ann):
 def test_invalid_changes_change_nothing(ann, expect):
     link = ann.create()
     expect(
-        patch(ann, link, {"title": "new", "slug": "other", "state": "deleted", "version": 7}), 400, "/slug", "/state", "/version"
+        patch(ann, link, {"title": "new", "slug": "a b", "state": "deleted", "version": 7}), 400, "/slug", "/state", "/version"
     )
     assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link
 

@@ -139,7 +139,7 @@ def test_examples_match_their_schemas(method, path, operation):
 
 @pytest.fixture(scope="module")
 def link(ann, database):
-    link = ann.create(title="example")
+    link = ann.create(title="example", external_id="order-7")
     to = datetime.datetime.now(datetime.timezone.utc)
     add_visits(database, link["id"], 500, to - datetime.timedelta(hours=20), to)
     roll_up(database)
@@ -213,7 +213,7 @@ def test_a_page_that_sends_requests_fills_in_required_parameters_only():
 
 def get_with_examples(ann, path, link, chosen, accept="application/json"):
     """Requests a path with the examples of the chosen parameters."""
-    query, target = [], path.replace("{id}", str(link["id"]))
+    query, target = [], path.replace("{id}", str(link["id"])).replace("{slug}", link["slug"])
     for parameter in parameters_for("get", path):
         if parameter["in"] == "path":
             target = target.replace("{" + parameter["name"] + "}", str(example_of(parameter)))
@@ -262,6 +262,7 @@ def test_a_client_that_excludes_json_gets_406(ann, link, method, path, operation
     if "406" not in operation["responses"] or (method, path) == ("delete", "/api/auth/me"):
         return
     target = path.replace("{id}", str(link["id"])).replace("{dimension}", "country")
+    target = target.replace("{slug}", link["slug"]).replace("{external_id}", link["external_id"])
     answer = caller_of(path, ann, link).call(method.upper(), target, None if method == "get" else {}, {"Accept": "text/html"})
     assert answer.status == (403 if "/admin/" in path else 406), answer
     assert answer.headers["content-type"] == "application/problem+json"

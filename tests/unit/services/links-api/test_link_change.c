@@ -53,6 +53,25 @@ TEST_CASE(edits_only_the_members_of_the_request)
 	assert_string_equal(link.entry.original_url, "https://example.com/");
 }
 
+TEST_CASE(a_new_slug_is_a_change_and_the_same_one_is_none)
+{
+	struct link link = link_in(LINK_STATE_ACTIVE, 0);
+	struct link_request request = { .members = LINK_REQUEST_SLUG,
+		                        .slug = "summer",
+		                        .is_slug_exact = true };
+	snprintf(link.entry.slug, sizeof(link.entry.slug), "summer");
+	assert_int_equal(edit(&link, &request), LINK_CHANGE_NOTHING);
+	assert_false(link.entry.is_slug_exact);
+	snprintf(link.entry.slug, sizeof(link.entry.slug), "Summer");
+	assert_int_equal(edit(&link, &request), LINK_CHANGE_UPDATED);
+	assert_string_equal(link.entry.slug, "summer");
+	assert_true(link.entry.is_slug_exact);
+	request = (struct link_request){ .members = LINK_REQUEST_EXTERNAL_ID, .external_id = "a" };
+	assert_int_equal(edit(&link, &request), LINK_CHANGE_UPDATED);
+	assert_string_equal(link.external_id, "a");
+	assert_int_equal(edit(&link, &request), LINK_CHANGE_NOTHING);
+}
+
 TEST_CASE(a_temporary_link_must_keep_an_expiry_time)
 {
 	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 1);

@@ -1,5 +1,6 @@
 #include <stdint.h>
 
+#include "lib/base/mem.h"
 #include "services/links-api/links/link_json.h"
 #include "tests/support/test.h"
 #include "tests/unit/services/links-api/json_fixture.h"
@@ -23,6 +24,7 @@ TEST_CASE(shows_a_link_with_all_fields)
 		.type = LINK_TYPE_PERMANENT,
 		.workspace_id = 1,
 		.created_by = 2,
+		.external_id = "order-7",
 		.title = "\"T\"",
 		.tags = { 2, { "x", "y" } },
 		.created_at_us = NOW_US - 2000000,
@@ -30,6 +32,11 @@ TEST_CASE(shows_a_link_with_all_fields)
 	};
 	struct link_details details = { 0 };
 	link_details_set_new(&details, 7, "n\n");
+	details.aliases.rows = mem_array(3, sizeof(*details.aliases.rows));
+	details.aliases.rows[0] = (struct link_alias){ .link_id = 6, .slug = "of-another" };
+	details.aliases.rows[1] = (struct link_alias){ .link_id = 7, .slug = "newer" };
+	details.aliases.rows[2] = (struct link_alias){ .link_id = 7, .slug = "older" };
+	details.aliases.count = 3;
 	details.statistics[0].visit_count = 5;
 	details.statistics[0].bot_count = 2;
 	details.statistics[0].last_visited_at_us = NOW_US - 1;
@@ -38,6 +45,7 @@ TEST_CASE(shows_a_link_with_all_fields)
 	json_fixture_assert_text(
 		link_json_new(&link, &details, 0, &base, NOW_US),
 		"{\"id\":7,\"workspace_id\":1,\"created_by\":2,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
+		"\"aliases\":[\"newer\",\"older\"],\"external_id\":\"order-7\","
 		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"destination_blocked\":false,\"blocked_reason\":null,\"link_type\":\"permanent\",\"state\":\"active\","
 		"\"redirect_status\":301,\"starts_at\":\"2026-11-20T07:59:59.999Z\",\"expires_at\":\"2026-11-20T08:00:00.001Z\","
 		"\"expired_url\":\"https://b.example/\",\"title\":\"\\\"T\\\"\",\"tags\":[\"x\",\"y\"],\"notes\":\"n\\n\","
@@ -71,6 +79,7 @@ TEST_CASE(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired)
 	json_fixture_assert_text(
 		link_json_new(&link, &details, 0, &base, NOW_US),
 		"{\"id\":7,\"workspace_id\":null,\"created_by\":null,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
+		"\"aliases\":[],\"external_id\":null,"
 		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"destination_blocked\":false,\"blocked_reason\":null,\"link_type\":\"temporary\",\"state\":\"expired\","
 		"\"redirect_status\":302,\"starts_at\":null,\"expires_at\":\"2026-11-20T08:00:00.000Z\",\"expired_url\":null,"
 		"\"title\":\"\",\"tags\":[],\"notes\":null,"

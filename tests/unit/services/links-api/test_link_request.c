@@ -250,6 +250,51 @@ TEST_CASE(tags_are_replaced_or_added_and_removed)
 	assert_rejects(LINK_REQUEST_CREATE, "\"add_tags\":[\"b\"]", "/add_tags");
 }
 
+TEST_CASE(a_change_can_name_another_slug)
+{
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"slug\":\"other\"}"), OK);
+	assert_int_equal(request.members, LINK_REQUEST_SLUG);
+	assert_string_equal(request.slug, "other");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"slug\":null", "/slug");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"slug\":\"api\"", "/slug");
+}
+
+TEST_CASE(an_external_id_is_a_line_that_can_stand_in_a_path)
+{
+	char id[LINK_EXTERNAL_ID_SIZE];
+	char long_id[2 * LINK_EXTERNAL_ID_CHARS_MAX];
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"external_id\":\"a/b ä\""), OK);
+	assert_string_equal(request.external_id, "a/b ä");
+	link_request_clear(&request);
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"external_id\":null}"), OK);
+	assert_int_equal(request.members, LINK_REQUEST_EXTERNAL_ID);
+	assert_string_equal(request.external_id, "");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"external_id\":\"\"", "/external_id");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"external_id\":\"..\"", "/external_id");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"external_id\":\"a\\u0007\"", "/external_id");
+	assert_int_equal(link_request_read_external_id_path("a%2Fb%20%c3%a4+", id), OK);
+	assert_string_equal(id, "a/b ä+");
+	memset(long_id, 'x', sizeof(long_id));
+	long_id[LINK_EXTERNAL_ID_CHARS_MAX] = '\0';
+	assert_int_equal(link_request_read_external_id_path(long_id, id), OK);
+	long_id[LINK_EXTERNAL_ID_CHARS_MAX] = 'x';
+	long_id[LINK_EXTERNAL_ID_CHARS_MAX + 1] = '\0';
+	static const char *const bad[] = { "", ".", "..", "a/b", "%", "%00", "%ff", "a%0ab" };
+	assert_int_equal(link_request_read_external_id_path(long_id, id), ERR_NOT_FOUND);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(link_request_read_external_id_path(bad[i], id), ERR_NOT_FOUND);
+}
+
+TEST_CASE(reads_a_slug_of_a_path_as_visitors_type_it)
+{
+	char slug[SLUG_SIZE];
+	assert_int_equal(link_request_read_slug_path("Sp%72ing", slug), OK);
+	assert_string_equal(slug, "Spring");
+	static const char *const bad[] = { "", "a.", "a/b", "%C3%A4", "a%00", "a b" };
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(link_request_read_slug_path(bad[i], slug), ERR_NOT_FOUND);
+}
+
 TEST_CASE(reads_notes_of_several_lines_from_owners_only)
 {
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"notes\":\"a\\r\\n\\tb\""), OK);
@@ -269,7 +314,7 @@ TEST_CASE(rejects_members_that_a_request_kind_does_not_allow)
 {
 	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"expires_at\":\"2026-11-21T00:00:00Z\"",
 	               "/expires_at");
-	assert_rejects(LINK_REQUEST_CHANGE, "\"slug\":\"other\"", "/slug");
+	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"external_id\":\"a\"", "/external_id");
 	assert_rejects(LINK_REQUEST_CREATE, "\"state\":\"disabled\"", "/state");
 	assert_rejects(LINK_REQUEST_CREATE, "\"id\":7", "/id");
 	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"state\":\"disabled\"}"), OK);

@@ -83,9 +83,12 @@ TEST_CASE(a_time_stands_for_its_whole_millisecond)
 
 TEST_CASE(matches_texts_and_tags)
 {
-	ASSERT_SQL("slug:a-b_C",
-	           "(slug_key IN (lower(\"a-b_C\"::text COLLATE \"C\"), '=' || \"a-b_C\") "
-	           "AND (slug = \"a-b_C\" OR (slug_chosen AND NOT slug_exact)))");
+	ASSERT_SQL(
+		"slug:a-b_C",
+		"(id = ANY (ARRAY(SELECT id FROM links WHERE slug_key IN (lower(\"a-b_C\"::text COLLATE \"C\"), '=' || \"a-b_C\") "
+		"AND (slug = \"a-b_C\" OR (slug_chosen AND NOT slug_exact)) "
+		"UNION ALL SELECT link_id FROM link_aliases WHERE slug_key IN (lower(\"a-b_C\"::text COLLATE \"C\"), '=' || \"a-b_C\") "
+		"AND (slug = \"a-b_C\" OR (slug_chosen AND NOT slug_exact)))))");
 	ASSERT_SQL("title:'It\\'s a \\\\ \"title\"'", "(title = \"It's a \\ \"title\"\"::text)");
 	ASSERT_SQL("title:''", "(title = \"\"::text)");
 	ASSERT_SQL("title:null", "(title = \"null\"::text)");

@@ -1,0 +1,133 @@
+#include "services/links-api/links/link_find.h"
+
+#include <string.h>
+
+#include "lib/links/link_aliases.h"
+#include "lib/links/link_row.h"
+#include "lib/postgres/pg_pool.h"
+#include "lib/postgres/sql_column.h"
+#include "services/links-api/http/handlers.h"
+#include "services/links-api/http/request.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/links/link_request.h"
+
+#define SLUG_PART "/by-slug/"
+#define EXTERNAL_ID_PART "/by-external-id/"
+
+enum err link_find_slug(struct pg_conn *conn, int64_t workspace_id, const char *slug, int64_t *id)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, slug);
+	pg_params_int(&params, workspace_id);
+	return pg_conn_query_int(conn,
+	                         "SELECT id FROM links WHERE " LINK_ALIASES_ANSWER_TO(
+					 "$1") " AND (workspace_id = $2 OR $2::bigint = -1)",
+	                         &params, id);
+}
+
+enum err link_find_alias(struct pg_conn *conn, const char *text, int64_t *id)
+{
+	struct pg_params params = { 0 };
+	*id = 0;
+	if (!slug_is_valid(text, strlen(text)))
+		return OK;
+	pg_params_text(&params, text);
+	enum err err = pg_conn_query_int(
+		conn, "SELECT link_id FROM link_aliases WHERE " LINK_ROW_ANSWERS_TO("$1"), &params,
+		id);
+	return err == ERR_NOT_FOUND ? OK : err;
+}
+
+enum err link_find_external_ids(struct pg_conn *conn, int64_t workspace_id,
+                                const char *const *external_ids, size_t count, int64_t *ids)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	struct sql_column column;
+	sql_column_init_for(&column, SQL_COLUMN_TEXT, count, LINK_EXTERNAL_ID_SIZE);
+	for (size_t i = 0; i < count; i++)
+		sql_column_add_text(&column, external_ids[i]);
+	enum err err = sql_column_param(&column, &params);
+	pg_params_int(&params, workspace_id);
+	if (err == OK)
+		err = pg_conn_query(
+			conn,
+			"SELECT id FROM unnest($1::text[]) WITH ORDINALITY AS wanted "
+			"(external_id, place) LEFT JOIN links ON workspace_id = $2 AND "
+			"links.external_id = wanted.external_id COLLATE \"C\" ORDER BY place",
+			&params, &rows);
+	if (err == OK && pg_result_count(rows) != count)
+		err = ERR_INTERNAL;
+	for (size_t i = 0; err == OK && i < count; i++)
+		ids[i] = pg_result_int(rows, i, 0);
+	sql_column_clear(&column);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err link_find_external_id(struct pg_conn *conn, int64_t workspace_id, const char *external_id,
+                               int64_t *id)
+{
+	int64_t found = 0;
+	enum err err = link_find_external_ids(conn, workspace_id, &external_id, 1, &found);
+	if (err == OK && found == 0)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		*id = found;
+	return err;
+}
+
+/* --- paths --- */
+
+static const char *rest_of_path(const struct request *r, const char *part)
+{
+	return strstr(http_exchange_path(r->exchange), part) + strlen(part);
+}
+
+static enum err find_by_slug(struct request *r, struct pg_conn *conn)
+{
+	char slug[SLUG_SIZE];
+	enum err err = link_request_read_slug_path(rest_of_path(r, SLUG_PART), slug);
+	return err == OK ? link_find_slug(conn, request_workspaces(r), slug, &r->named_link_id)
+	                 : err;
+}
+
+enum err link_find_read_external_id(const struct request *r, char out[static LINK_EXTERNAL_ID_SIZE])
+{
+	return link_request_read_external_id_path(rest_of_path(r, EXTERNAL_ID_PART), out);
+}
+
+static enum err find_by_external_id(struct request *r, struct pg_conn *conn)
+{
+	char id[LINK_EXTERNAL_ID_SIZE];
+	enum err err = link_find_read_external_id(r, id);
+	return err == OK ? link_find_external_id(conn, r->workspace_id, id, &r->named_link_id)
+	                 : err;
+}
+
+/* Answers like GET /api/links/{id} of the link. */
+static enum http_progress get(struct request *r,
+                              enum err (*find)(struct request *r, struct pg_conn *conn))
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err != OK)
+		return response_failure(r, err);
+	err = find(r, conn);
+	pg_pool_release(r->api->pg, conn);
+	if (err == ERR_NOT_FOUND)
+		return response_link_not_found(r, false);
+	return err == OK ? link_handlers_get(r, r->exchange) : response_failure(r, err);
+}
+
+enum http_progress link_find_by_slug(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return get(ctx, find_by_slug);
+}
+
+enum http_progress link_find_by_external_id(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return get(ctx, find_by_external_id);
+}
