@@ -2,7 +2,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError, type Workspace } from "../api/client";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
-import { type Key, t, useLanguage } from "../i18n";
+import { type Key, loadMoreTexts, t, useLanguage } from "../i18n";
 import { loadCode } from "../lib/load_code";
 import { HelpDialog, useGlobalKeys } from "./keyboard";
 import { currentWorkspaceId } from "../lib/workspace";
@@ -75,8 +75,8 @@ export function App() {
   useEffect(() => {
     if (!route || !isAllowed) return;
     let isCurrent = true;
-    loadCode(route.load).then(
-      ({ default: Page }) => isCurrent && setLoaded({ route, Page }),
+    loadCode(() => Promise.all([route.load(), route.isFirst ? undefined : loadMoreTexts()])).then(
+      ([{ default: Page }]) => isCurrent && setLoaded({ route, Page }),
       (cause) => isCurrent && setLoaded({ route, error: asApiError(cause) }),
     );
     return () => void (isCurrent = false);

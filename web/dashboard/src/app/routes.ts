@@ -14,19 +14,21 @@ export interface Route {
   access: "anyone" | "person" | "administrator" | Role;
   /** Without the account's menu, also for somebody who is logged in. */
   isBare?: boolean;
+  /** It may be in the first view: its texts are in the first catalogue. */
+  isFirst?: boolean;
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }
 
 export const ROUTES: readonly Route[] = [
-  { pattern: /^\/start$/, title: "start", access: "anyone", load: () => import("../pages/start") },
-  { pattern: /^\/login$/, title: "login", access: "anyone", load: () => import("../pages/login") },
-  { pattern: /^\/register$/, title: "register", access: "anyone", load: () => import("../pages/login") },
+  { pattern: /^\/start$/, title: "start", access: "anyone", isFirst: true, load: () => import("../pages/start") },
+  { pattern: /^\/login$/, title: "login", access: "anyone", isFirst: true, load: () => import("../pages/login") },
+  { pattern: /^\/register$/, title: "register", access: "anyone", isFirst: true, load: () => import("../pages/login") },
   { pattern: /^\/reset$/, title: "reset", access: "anyone", load: () => import("../pages/reset") },
   { pattern: /^\/confirm$/, title: "confirm", access: "anyone", load: () => import("../pages/confirm") },
   { pattern: /^\/shared$/, title: "shared", access: "anyone", isBare: true, load: () => import("../pages/shared") },
   { pattern: /^\/invitation$/, title: "invitation", access: "anyone", isBare: true, load: () => import("../pages/invitation") },
   { pattern: /^\/$/, title: "overview", access: "viewer", load: () => import("../pages/overview") },
-  { pattern: /^\/links$/, title: "links", access: "viewer", load: () => import("../pages/links") },
+  { pattern: /^\/links$/, title: "links", access: "viewer", isFirst: true, load: () => import("../pages/links") },
   { pattern: /^\/links\/bulk$/, title: "bulk", access: "editor", load: () => import("../pages/bulk") },
   { pattern: /^\/links\/(\d+)$/, title: "link", access: "viewer", load: () => import("../pages/link") },
   { pattern: /^\/tags$/, title: "tags", access: "viewer", load: () => import("../pages/tags") },

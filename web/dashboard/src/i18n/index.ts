@@ -2,16 +2,25 @@ import type { Schemas } from "../api/client";
 import { readLocal, writeLocal } from "../lib/local";
 import { createStore, useStore } from "../lib/store";
 import { en } from "./en";
+import type { enMore } from "./en_more";
 
-export type Key = keyof typeof en;
+export type Key = keyof typeof en | keyof typeof enMore;
 /** What is wrong with a field, as the server names it. English has a text only where the server's detail is not clear enough. */
 type ErrorKey = `error.${Schemas["FieldErrorCode"]}`;
 /** A catalogue has every key of English. Keys that end in _one and _other are forms of a number. */
-export type Catalogue = Record<Key | ErrorKey, string>;
+export type Catalogue = Record<keyof typeof en | ErrorKey, string>;
+export type MoreTexts = Record<keyof typeof enMore, string>;
 
-/** A further language is a file of this folder and a line here. */
-const catalogues: Record<string, () => Promise<{ default: Catalogue }>> = {
-  de: () => import("./de"),
+interface Language {
+  first: () => Promise<{ default: Record<keyof typeof en, string> & Partial<Catalogue> }>;
+  /** Of the pages that are not in the first view. */
+  more: () => Promise<{ default: MoreTexts }>;
+}
+
+/** A further language is two files of this folder and a line here. build/texts.mjs says which texts belong into which. */
+const catalogues: Record<string, Language> = {
+  en: { first: async () => ({ default: en }), more: () => import("./en_more") },
+  de: { first: () => import("./de"), more: () => import("./de_more") },
 };
 export const languages: Record<string, string> = { en: "English", de: "Deutsch" };
 
@@ -19,10 +28,11 @@ interface Loaded {
   locale: string;
   /** For dates and numbers. */
   region: string;
-  texts: Record<Key, string> & Partial<Catalogue>;
+  texts: Partial<Catalogue & MoreTexts>;
 }
 
 const loaded = createStore<Loaded>({ locale: "en", region: regionOf("en"), texts: en });
+let moreTexts: Promise<void> | undefined;
 
 /** Renders the caller again when the language changes. */
 export const useLanguage = (): string => useStore(loaded).locale;
@@ -44,9 +54,19 @@ function preferred(): string {
 }
 
 export async function loadLanguage(language = preferred()): Promise<void> {
-  const texts = language === "en" ? en : (await catalogues[language]?.())?.default;
+  const catalogue = catalogues[language] as Language;
+  const [first, more] = await Promise.all([catalogue.first(), moreTexts ? catalogue.more() : undefined]);
   document.documentElement.lang = language;
-  loaded.set({ locale: language, region: regionOf(language), texts: texts ?? en });
+  loaded.set({ locale: language, region: regionOf(language), texts: { ...first.default, ...more?.default } });
+}
+
+/** Call it before a page that is not in the first view is shown. */
+export function loadMoreTexts(): Promise<void> {
+  if (moreTexts) return moreTexts;
+  moreTexts = Promise.resolve(); // from now on a language has both
+  moreTexts = loadLanguage(loaded.get().locale);
+  moreTexts.catch(() => (moreTexts = undefined));
+  return moreTexts;
 }
 
 export async function setLanguage(language: string): Promise<void> {
@@ -58,7 +78,7 @@ type Values = Record<string, string | number>;
 
 /** The text of a key, with {names} replaced by values. */
 export function t(key: Key, values: Values = {}): string {
-  return loaded.get().texts[key].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+  return (loaded.get().texts[key] ?? key).replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 
 type PluralKey = Key extends infer K ? (K extends `${infer Stem}_other` ? Stem : never) : never;

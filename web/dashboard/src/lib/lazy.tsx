@@ -2,6 +2,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client";
 import { ErrorBox, Skeleton } from "../components/feedback";
+import { loadMoreTexts } from "../i18n";
 import { loadCode } from "./load_code";
 
 /** A component whose code is loaded when it is first shown. */
@@ -12,8 +13,8 @@ export function lazy<P extends object>(load: () => Promise<{ default: ComponentT
     const [error, setError] = useState<ApiError>();
     useEffect(() => {
       if (Loaded) return;
-      loadCode(load).then(
-        (module) => {
+      loadCode(() => Promise.all([load(), loadMoreTexts()])).then(
+        ([module]) => {
           Loaded = module.default;
           setReady(true);
         },
