@@ -3,7 +3,7 @@
  * Whatever a visitor sends to a link that forwards the query and the path, browsers go to the destination's host, below its
  * path, by one header. Node's URL (the WHATWG URL standard) stands for the browsers.
  *
- *   node agreement.js PROGRAM     PROGRAM: forward
+ *   node agreement.js PROGRAM     PROGRAM: forward, or redirect, which asks a redirector
  *
  *   ATTACKS_COUNT   how many are tried (default 20000)
  *   ATTACKS_SEED    which (default 1)
@@ -25,9 +25,13 @@ const hex = (text) => Buffer.from(text, "latin1").toString("hex");
 function ask(tried) {
   const input = tried.map((attack) => attack.map(hex).join("\t")).join("\n") + "\n";
   const run = spawnSync(process.argv[2], { input, encoding: "utf8", maxBuffer: 1 << 30 });
-  const answers = run.stdout.trimEnd().split("\n");
-  if (run.status !== 0 || answers.length !== tried.length) throw new Error(`${answers.length} answers, status ${run.status}: ${run.stderr}`);
-  return answers.map((line) => Buffer.from(line, "hex").toString("latin1"));
+  const lines = run.stdout.split("\n");
+  const answers = lines.filter((line) => line.startsWith("="));
+  if (run.status !== 0 || answers.length !== tried.length) {
+    const said = lines.filter((line) => !line.startsWith("=")).join("\n");
+    throw new Error(`${answers.length} answers, status ${run.status} before ${JSON.stringify(tried[answers.length])}: ${said}${run.stderr}`);
+  }
+  return answers.map((line) => Buffer.from(line.slice(1), "hex").toString("latin1"));
 }
 
 /* Where a server looks that decodes a path several times, takes "\" for "/" and drops parameters. */
@@ -64,13 +68,15 @@ function main() {
   const tried = attacks(seed, count);
   const wrong = [];
   let forwarded = 0;
+  let refused = 0;
   ask(tried).forEach((result, i) => {
-    const mistake = judge(tried[i][0], result);
-    forwarded += result !== tried[i][0];
+    const mistake = result && judge(tried[i][0], result);
+    refused += result === "";
+    forwarded += result !== "" && result !== tried[i][0];
     if (mistake) wrong.push(`${JSON.stringify(tried[i])} -> ${JSON.stringify(result)}: ${mistake}`);
   });
   wrong.slice(0, SHOWN).forEach((line) => console.log(line));
-  console.log(`${tried.length} queries and paths (seed ${seed}): ${forwarded} forwarded, ${wrong.length} of all read otherwise than the destination`);
+  console.log(`${tried.length} queries and paths (seed ${seed}): ${forwarded} forwarded, ${refused} refused, ${wrong.length} of all read otherwise than the destination`);
   process.exit(wrong.length > 0 || forwarded < FORWARDED_AT_LEAST * tried.length ? 1 : 0);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Each line of its input has a destination, a query and the rest of a path, in hexadecimal and
- * separated by tabs. For each it writes what link_forward_build makes of them, in hexadecimal.
+ * separated by tabs. For each it writes "=" and what link_forward_build makes of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ int main(void)
 		char *rest = take_text(&rest_of_line);
 		link_forward_build(destination, query, rest, true, true, &out);
 		digest_hex((const uint8_t *)out.data, out.len, hex);
-		puts(hex);
+		printf("=%s\n", hex);
 		free(destination);
 		free(query);
 		free(rest);
