@@ -25,6 +25,8 @@ const changeNames: Record<Change["change"], Key> = {
 };
 
 const fieldNames: Partial<Record<Field["name"], Key>> = {
+  slug: "slug",
+  aliases: "aliases",
   original_url: "destination",
   title: "title",
   tags: "tags",
