@@ -36,6 +36,8 @@ def before_call(ctx, case, kwargs):
             block_unused_host(case.body)
             limit_keys_of_links(case.body)
             ask_for_possible_extras(case.body)
+            if case.path.startswith("/api/admin/app-documents/"):
+                match_name_of_document(case)
             if case.path == "/api/shares":
                 share_tag(case.body)
             if "filter" in case.body:
@@ -110,6 +112,7 @@ def ask_for_possible_extras(body):
     for i, rule in enumerate(body.get("rules") or []):
         rule["name"] = f"rule {i}"
         rule.pop("fallback_url", None)
+        rule["url"] = "https://example.com/" if rule["then"] == "redirect" else None
         conditions = rule["when"]
         for name, value in (("from", EARLIER), ("until", LATER), ("time_from", "22:00"), ("time_until", "06:00"), ("time_zone", "Europe/Berlin"),
                             ("country", ["DE"]), ("region", ["DE-BY"]), ("language", ["de"]), ("referrer_host", [".example.com"])):  # fmt: skip
@@ -130,6 +133,12 @@ def ask_for_possible_extras(body):
         body["link_id"] = None
     if any(body.get(name) for name in ("rules", "split", "max_visits", "password", "preview")):
         body.pop("reuse", None)
+
+
+def match_name_of_document(case):
+    """Google's file is an array; the example of the body is that."""
+    if isinstance(case.body.get("document"), list):
+        case.path_parameters["name"] = "assetlinks.json"
 
 
 def share_tag(body):
