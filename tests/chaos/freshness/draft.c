@@ -14,6 +14,9 @@
 #define BODY_SIZE 1024
 #define PATH_SIZE 64
 #define URL_SIZE 96
+#define SLUG_MEMBER_SIZE (HISTORY_SLUG_SIZE + 16)
+/* Behind a slug that was changed; the one before it is an alias then. */
+#define RENAMED "-x"
 
 /* The texts of a request, which must live until its answer. */
 struct request_texts {
@@ -81,12 +84,26 @@ static void write_form(enum form form, const char *url, uint32_t destination,
 		         form == LOCKED ? "\"a secret\"" : "null");
 }
 
+/* One change in five gives the link its other name. Readers go on with the first one. */
+static void write_slug(const struct draft *d, uint32_t destination,
+                       char out[static SLUG_MEMBER_SIZE])
+{
+	size_t len = strlen(d->slug), more = strlen(RENAMED);
+	bool is_renamed = len > more && strcmp(d->slug + len - more, RENAMED) == 0;
+	out[0] = '\0';
+	if (destination % 5 == 0)
+		snprintf(out, SLUG_MEMBER_SIZE, ",\"slug\":\"%.*s%s\"",
+		         (int)(is_renamed ? len - more : len), d->slug, is_renamed ? "" : RENAMED);
+}
+
 static void write_body(const struct draft *d, enum history_act act, int64_t expires_us,
                        uint32_t destination, char out[static BODY_SIZE])
 {
-	char expires[TIMESTAMP_TEXT_SIZE + 2] = "null", url[URL_SIZE], form[BODY_SIZE / 2];
+	char expires[TIMESTAMP_TEXT_SIZE + 2] = "null", url[URL_SIZE], form[BODY_SIZE / 2],
+					   slug[SLUG_MEMBER_SIZE];
 	snprintf(url, sizeof(url), HOST "%" PRIu32 "/%" PRIu32, d->link, destination);
 	write_form(form_of(d, act, destination), url, destination, form);
+	write_slug(d, destination, slug);
 	if (expires_us != 0) {
 		char text[TIMESTAMP_TEXT_SIZE];
 		timestamp_format_ms(expires_us, text);
@@ -97,8 +114,8 @@ static void write_body(const struct draft *d, enum history_act act, int64_t expi
 	else if (act == HISTORY_CREATE)
 		snprintf(out, BODY_SIZE, "{\"original_url\":\"%s\"}", url);
 	else
-		snprintf(out, BODY_SIZE, "{%s,\"expires_at\":%s,\"state\":\"%s\"}", form, expires,
-		         act == HISTORY_DISABLE ? "disabled" : "active");
+		snprintf(out, BODY_SIZE, "{%s%s,\"expires_at\":%s,\"state\":\"%s\"}", form, slug,
+		         expires, act == HISTORY_DISABLE ? "disabled" : "active");
 }
 
 static bool writes_destination(enum history_act act)
