@@ -284,7 +284,14 @@ TEST_CASE(deletes_keys_uses_and_sessions_older_than_a_day)
 	test_database_run(f->db,
 	                  "INSERT INTO email_confirmations SELECT id, 'c@d', sha256('c'), "
 	                  "clock_timestamp() - interval '1 s' FROM users WHERE email = 'a@b'");
-	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1506);
+	test_database_run(
+		f->db,
+		"INSERT INTO abuse_reports (link_id, slug, reason, created_at, closed_at) VALUES "
+		"(1, 'a', 'spam', now() - interval '900 days', now() - interval '401 days'), "
+		"(1, 'a', 'spam', now() - interval '900 days', now() - interval '399 days'), "
+		"(1, 'a', 'spam', now() - interval '900 days', NULL)");
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1507);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM abuse_reports"), 2);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM password_resets"), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM sessions"), 2);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM idempotency_keys"), 500);
