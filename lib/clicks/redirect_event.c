@@ -98,7 +98,8 @@ size_t redirect_event_encode(const struct redirect_event *event,
 	at = protobuf_put_number(at, IS_SCAN, event->is_scan);
 	for (size_t i = 0; i < TEXTS; i++) {
 		const char *text = (const char *)event + texts[i].offset;
-		at = protobuf_put_bytes(at, texts[i].field, text, strlen(text));
+		if (text[0] != '\0')
+			at = protobuf_put_bytes(at, texts[i].field, text, strlen(text));
 	}
 	return (size_t)(at - out);
 }
@@ -175,7 +176,8 @@ static const char *validate_texts(const struct fields *from)
 {
 	for (size_t i = 0; i < TEXTS; i++) {
 		const struct protobuf_field *field = &from->of[texts[i].field];
-		if (field->len >= texts[i].size || !utf8_is_valid(field->bytes, field->len))
+		if (field->len > 0 &&
+		    (field->len >= texts[i].size || !utf8_is_valid(field->bytes, field->len)))
 			return texts[i].name;
 	}
 	const struct protobuf_field *alias = &from->of[ALIAS];

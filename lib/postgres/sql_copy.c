@@ -93,7 +93,7 @@ void sql_copy_add_bool(struct sql_copy *copy, bool value)
 
 void sql_copy_add_text(struct sql_copy *copy, const char *text)
 {
-	add(copy, text, (uint32_t)strlen(text));
+	add(copy, text, text[0] == '\0' ? 0 : (uint32_t)strlen(text));
 }
 
 void sql_copy_add_bytes(struct sql_copy *copy, const void *bytes, size_t len)
