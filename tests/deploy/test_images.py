@@ -28,7 +28,8 @@ PROGRAMS = {name: {name} for name in ("redirector", "links-api", "analytics-cons
     "migrate": {"migrate", "waymark-topics", "rebuild-stats"}
 }
 # Parts that are not from Debian, by image.
-FOREIGN_IN = {"links-api": {"swagger-ui-dist"}, "analytics-consumer": {"ipfire-location-database", "ua-parser-builtins"}}
+FACTS = {"ipfire-location-database", "ua-parser-builtins"}
+FOREIGN_IN = {"links-api": {"swagger-ui-dist"}, "analytics-consumer": FACTS, "redirector": FACTS}
 FOREIGN = set().union(*FOREIGN_IN.values())
 
 
