@@ -342,7 +342,7 @@ static enum err fold_links(struct pg_conn *conn, const struct folding *f, struct
 	return pg_conn_query(
 		conn,
 		"WITH locked AS MATERIALIZED (SELECT id FROM links WHERE id > $1 AND id <= $2 "
-		"AND (slug_exact OR alias_count > 0) ORDER BY id FOR UPDATE), "
+		"AND (slug_exact OR alias_count > 0) ORDER BY id FOR UPDATE OF links), "
 		"aliases AS (UPDATE link_aliases AS alias SET slug_exact = false WHERE slug_exact "
 		"AND link_id = ANY (ARRAY(SELECT id FROM locked)) AND " IS_ALONE(
 			"alias") " RETURNING link_id) "
