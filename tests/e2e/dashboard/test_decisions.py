@@ -1,0 +1,93 @@
+"""Links that decide, as their owners make them in the dashboard: in Chromium, on the real services."""
+
+import re
+
+from waiting import wait_until
+
+from dashboard.browser import expect
+
+PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1"
+DESKTOP = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+
+
+def location(visitor, slug, **headers):
+    return visitor.follow(slug, **headers).headers.get("location")
+
+
+def test_an_owner_sends_germans_phones_and_half_of_the_rest_elsewhere(page, window, user, visitor):
+    window.goto("/links?edit=new")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Destination", exact=True).fill("example.com/a")
+    dialog.locator("summary", has_text=re.compile("^Rules$")).click()
+    dialog.get_by_role("button", name="Add a rule").click()
+    first = dialog.get_by_role("group", name="Rule 1")
+    first.get_by_label("Name").fill("german")
+    first.get_by_label("If", exact=True).select_option("language")
+    first.get_by_label("Language").fill("German")
+    first.get_by_label("Destination").fill("example.com/de")
+    dialog.get_by_role("button", name="Add a rule").click()
+    second = dialog.get_by_role("group", name="Rule 2")
+    second.get_by_label("Name").fill("phones")
+    second.get_by_label("If", exact=True).select_option("device")
+    second.get_by_label("Device").fill("mobile")
+    second.get_by_label("Device").press("Enter")
+    second.get_by_label("Destination").fill("example.com/app")
+    dialog.locator("summary", has_text="Split").click()
+    dialog.get_by_role("button", name="Split visitors").click()
+    dialog.get_by_role("group", name="Variant B").get_by_label("Destination").fill("example.com/b")
+    tester = dialog.get_by_role("region", name="Who would go where?")
+    tester.get_by_label("Device").select_option("mobile")
+    tester.get_by_role("button", name="Try it").click()
+    expect(tester.get_by_role("status")).to_contain_text("phones: → https://example.com/app")
+    tester.get_by_label("Device").select_option("desktop")
+    tester.get_by_role("button", name="Try it").click()
+    expect(tester.get_by_role("status")).to_contain_text("50% → https://example.com/b (B)")
+    dialog.locator("summary", has_text="Limit").click()
+    dialog.get_by_label("People who may follow it").fill("500")
+    assert window.violations() == []
+    dialog.get_by_role("button", name="Create link").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    link = user.call("GET", "/api/links").json["links"][0]
+    slug = link["slug"]
+    assert location(visitor, slug, agent=DESKTOP, accept_language="de-AT,en;q=0.5") == "https://example.com/de"
+    assert location(visitor, slug, agent=PHONE) == "https://example.com/app"
+    assert location(visitor, slug, agent=DESKTOP) in ("https://example.com/a", "https://example.com/b")
+    page.goto(f"{window.base}/app/links/{link['id']}")
+    expect(page.get_by_text(re.compile("2 rules · 2 variants · 4[0-9][0-9] of 500 visits left"))).to_be_visible()
+    expect(page.get_by_role("region", name="Rules and ways")).to_contain_text("german")
+    assert window.violations() == []
+
+
+def test_a_wrong_rule_is_said_where_it_is_and_nothing_is_lost(page, window, user):
+    window.goto("/links?edit=new")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Destination", exact=True).fill("example.com/a")
+    dialog.locator("summary", has_text=re.compile("^Rules$")).click()
+    dialog.get_by_role("button", name="Add a rule").click()
+    rule = dialog.get_by_role("group", name="Rule 1")
+    rule.get_by_label("Country").fill("Atlantis")
+    rule.get_by_label("Destination").fill("javascript:alert(1)")
+    dialog.get_by_role("button", name="Create link").click()
+    expect(rule.locator(".field-error")).to_have_count(2)
+    expect(rule.get_by_label("Destination")).to_have_value("javascript:alert(1)")
+    assert user.call("GET", "/api/links").json["links"] == []
+
+
+def test_a_password_is_set_kept_and_removed(page, window, user, visitor):
+    link = user.create("https://example.com/secret")
+    slug = link["slug"]
+    for change, status in ("set", 200), ("keep", 200), ("remove", 302):
+        window.goto(f"/links/{link['id']}")
+        page.get_by_role("button", name="Actions for").click()
+        page.get_by_role("menuitem", name="Edit").click()
+        dialog = page.get_by_role("dialog")
+        if change == "set":
+            dialog.locator("summary", has_text=re.compile("^Password$")).click()
+            dialog.get_by_label("Password", exact=True).fill("open sesame")
+        elif change == "keep":
+            dialog.get_by_label("Title", exact=True).fill("Kept")
+        else:
+            dialog.get_by_label("Remove the password").check()
+        dialog.get_by_role("button", name="Save", exact=True).click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        wait_until(lambda status=status: visitor.follow(slug).status == status, 60, f"the status {status}")
