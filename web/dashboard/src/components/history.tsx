@@ -35,6 +35,8 @@ const fieldNames: Partial<Record<Field["name"], Key>> = {
   expires_at: "expires",
   expired_url: "expired.url",
   blocked_reason: "blocked",
+  slug: "slug",
+  aliases: "aliases",
   rules: "rules",
   split: "split",
   forward_query: "forward.query",

@@ -102,7 +102,6 @@ const deMore: MoreTexts = {
   display: "Anzeige",
   done: "Fertig",
   "export.range": "{range} exportieren, Zeiten in UTC:",
-  "external.id": "Externe Kennung",
   factor: "Zweiter Faktor",
   "factor.confirm": "Einschalten",
   "factor.copy": "Geheimnis kopieren",

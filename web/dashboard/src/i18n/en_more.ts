@@ -100,7 +100,6 @@ export const enMore = {
   display: "Display",
   done: "Done",
   "export.range": "Export {range}, times in UTC:",
-  "external.id": "External ID",
   factor: "Second factor",
   "factor.confirm": "Turn on",
   "factor.copy": "Copy the secret",

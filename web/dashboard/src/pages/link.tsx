@@ -4,6 +4,7 @@ import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
 import type { PageProps } from "../app/routes";
 import { can } from "../app/session";
+import { Aliases } from "../components/aliases";
 import { CopyButton } from "../components/copy_button";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { History } from "../components/history";
@@ -24,7 +25,7 @@ import { useTagColors } from "../lib/tags";
 
 /** What there may be to see of a link. QR codes are told apart for each. */
 function decisionsOf(link: Link): Dimension[] {
-  return [...(link.rules.length > 0 ? (["rule"] as const) : []), ...(link.split ? (["variant"] as const) : []), "scan"];
+  return [...(link.rules.length > 0 ? (["rule"] as const) : []), ...(link.split ? (["variant"] as const) : []), ...(link.aliases.length > 0 ? (["alias"] as const) : []), "scan"];
 }
 
 /** What is special about where a link leads, in words. */
@@ -93,6 +94,7 @@ export default function LinkPage({ id }: PageProps) {
           <LinkActions isMenuOnly link={link} onEdit={() => setEditing(true)} onChanged={reload} />
         </div>
       </header>
+      {link.aliases.length > 0 && <Aliases link={link} onChanged={reload} />}
       <Statistics source={linkSource(linkId, link.slug)} decisions={decisionsOf(link)} />
       <Visits linkId={linkId} slug={link.slug} />
       <History link={link} />
