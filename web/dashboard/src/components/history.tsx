@@ -25,8 +25,6 @@ const changeNames: Record<Change["change"], Key> = {
 };
 
 const fieldNames: Partial<Record<Field["name"], Key>> = {
-  slug: "slug",
-  aliases: "aliases",
   original_url: "destination",
   title: "title",
   tags: "tags",

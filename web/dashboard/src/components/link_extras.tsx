@@ -157,7 +157,7 @@ function RuleFields({ rule, at, count, error, change, move, remove }: RuleProps)
         <div class="rule-condition" key={condition.key}>
           <div class="rule-head">
             <SelectField label={t("rule.about")} value={condition.subject} options={SUBJECTS.map((subject) => [subject, t(`rule.subject.${subject}`)] as const)} onChange={(subject) => setCondition(condition.key, { ...newCondition(subject as Subject), key: condition.key })} />
-            <button type="button" class="icon-button" aria-label={t("rule.condition.remove", { name: t(`rule.subject.${condition.subject}`) })} onClick={() => change({ conditions: rule.conditions.filter((each) => each !== condition) })}>
+            <button type="button" class="icon-button" aria-label={t("rule.condition.remove")} onClick={() => change({ conditions: rule.conditions.filter((each) => each !== condition) })}>
               <Icon name="close" />
             </button>
           </div>
@@ -304,7 +304,7 @@ export default function LinkExtras({ link, url, extras, error, change }: Props) 
       </Part>
       <Part title={t("preview")} isOpen={extras.preview_title !== "" || extras.preview_description !== "" || faultAt(error, "/preview") !== undefined}>
         <p class="hint">{t("preview.hint")}</p>
-        <TextField label={t("title")} maxLength={200} value={extras.preview_title} error={faultAt(error, "/preview/title")} onInput={(preview_title) => change({ preview_title })} />
+        <TextField label={t("preview.title")} maxLength={200} value={extras.preview_title} error={faultAt(error, "/preview/title")} onInput={(preview_title) => change({ preview_title })} />
         <TextField label={t("preview.description")} maxLength={500} value={extras.preview_description} error={faultAt(error, "/preview/description")} onInput={(preview_description) => change({ preview_description })} />
         <TextField label={t("preview.image")} inputMode="url" value={extras.preview_image_url} error={faultAt(error, "/preview/image_url")} onInput={(preview_image_url) => change({ preview_image_url })} />
       </Part>
