@@ -22,6 +22,7 @@ CREATE TABLE app_documents (
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON abuse_reports, app_documents TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE ON abuse_reports TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON app_documents TO waymark_links_api;
 GRANT SELECT, DELETE ON abuse_reports TO waymark_janitor;
 GRANT SELECT ON app_documents TO waymark_redirector;

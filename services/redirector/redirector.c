@@ -356,10 +356,15 @@ static int64_t has_places(void *ctx)
 
 static enum err serve_operators(struct redirector *r)
 {
-	r->counts[0] = (struct ops_server_count){ "events_queued", count_queued_events, r->events };
-	r->counts[1] = (struct ops_server_count){ "events_dropped", event_shipper_dropped_lately,
-		                                  r->events };
-	r->counts[2] = (struct ops_server_count){ "places_known", has_places, r->facts };
+	r->counts[0] = (struct ops_server_count){ .name = "events_queued",
+		                                  .value = count_queued_events,
+		                                  .ctx = r->events };
+	r->counts[1] = (struct ops_server_count){ .name = "events_dropped",
+		                                  .value = event_shipper_dropped_lately,
+		                                  .ctx = r->events };
+	r->counts[2] = (struct ops_server_count){ .name = "places_known",
+		                                  .value = has_places,
+		                                  .ctx = r->facts };
 	r->checks[0] = (struct ops_server_check){ "postgres_or_redis", can_redirect, r,
 		                                  has_links_in_memory };
 	r->checks[1] =

@@ -64,7 +64,7 @@ class Database:
         return dict(self.ask("SELECT original_url, destination_status FROM links WHERE last_checked_at IS NOT NULL"))
 
     def empty(self):
-        self.ask("TRUNCATE links, link_history, shares, link_notes, dead_links, destination_hosts, shedlock, outbox")
+        self.ask("TRUNCATE links, link_aliases, link_visit_limits, link_history, shares, link_notes, dead_links, destination_hosts, shedlock, outbox")
 
     def end(self):
         self.connection.close()

@@ -569,7 +569,7 @@ def test_a_change_by_filter_needs_a_filter_and_accepts_six_members(user, expect)
     expect(change(user, "id:>0", {"state": "expired", "title": "x", "slug": "y", "expires_at": 1}), 400, "/state", "/title", "/slug", "/expires_at")
     expect(change(user, "id:>0", {"original_url": "javascript:1"}), 400, "/original_url")
     problem = expect(change(user, "id:>0", {}), 400, "")
-    assert problem["detail"] == "Invalid request: must have original_url, state, expires_at, tags, add_tags or remove_tags."
+    assert problem["detail"] == "Invalid request: must have original_url, state, expires_at, tags, add_tags, remove_tags, utm_…, forward_query, forward_path or max_visits."
     expect(change(user, "id:>0", {"title": "x"}), 400, "/title")
     expect(change(user, "id:>0", {"state": "disabled"}, q="x"), 400, "/q")
     expect(change(user, "id:>0", {"state": "disabled"}, workspace="all"), 403)

@@ -29,8 +29,8 @@ static int tear_down(void **state)
 static int empty(void **state)
 {
 	(void)state;
-	test_database_run(db,
-	                  "TRUNCATE outbox, shares, link_history, link_notes, dead_links, links");
+	test_database_run(db, "TRUNCATE outbox, shares, link_history, link_notes, link_aliases, "
+	                      "link_visit_limits, dead_links, links");
 	return 0;
 }
 
