@@ -86,7 +86,9 @@ class Cases:
         if self.random.random() < 0.7:
             when["days"] = self.some(DAYS, 7)
         if self.random.random() < 0.7 or not when:
-            when["time_from"], when["time_until"] = self.clock(), self.clock()
+            when["time_from"] = when["time_until"] = self.clock()
+            while when["time_until"] == when["time_from"]:  # refused
+                when["time_until"] = self.clock()
         if self.random.random() < 0.8:
             when["time_zone"] = self.random.choice(ZONES)
         return when
