@@ -14,6 +14,8 @@ CREATE TABLE abuse_reports (
 );
 CREATE INDEX abuse_reports_open_idx ON abuse_reports (id) WHERE closed_at IS NULL;
 CREATE INDEX abuse_reports_link_idx ON abuse_reports (link_id);
+CREATE TRIGGER database_epoch_check BEFORE INSERT ON abuse_reports
+    FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
 
 -- Files under /.well-known/ by which phones learn which links an app opens.
 CREATE TABLE app_documents (

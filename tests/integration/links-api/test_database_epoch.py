@@ -19,6 +19,7 @@ STATEMENTS = {
     "shares": "INSERT INTO shares (workspace_id, tag, token_hash) SELECT id, 'early', sha256('t') FROM users LIMIT 1",
     "audit_log": "INSERT INTO audit_log (action, subject_type, subject_id) VALUES ('link.create', 'link', 1)",
     "links": "INSERT INTO links (slug, link_type, original_url, expires_at) VALUES ('early', 'TEMPORARY', 'https://a.example/', now())",
+    "abuse_reports": "INSERT INTO abuse_reports (link_id, slug, reason) VALUES (1, 'early', 'spam')",
     "blocked_hosts": "INSERT INTO blocked_hosts (host) VALUES ('early.example')",
 }
 
