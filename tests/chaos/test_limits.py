@@ -50,7 +50,7 @@ SERVICES = {
     "rates": (
         "links-api",
         PATIENT
-        | {"REQUESTS_PER_MINUTE": "5", "BULK_LINKS_PER_MINUTE": "4", "IDEMPOTENCY_BYTES_PER_DAY": "1000"}
+        | {"REQUESTS_PER_MINUTE": "5", "BULK_LINKS_PER_MINUTE": "4", "IDEMPOTENCY_BYTES_PER_DAY": "2000"}
         | {"HTTP_HEAVY_WORKERS": "1", "HTTP_WORKER_WAIT_MS": str(WAIT_MS), "PG_HEAVY_STATEMENT_TIMEOUT_MS": "60000"},
     ),
     "redirector": (
@@ -150,6 +150,11 @@ def wrong_passwords_from_a_network(subject):
 def registrations_from_a_network(subject):
     here = network()
     return after(2, lambda: subject.call("POST", "/api/auth/register", {"email": unique_email(), "password": PASSWORD}, here))
+
+
+def reports_from_a_network(subject):
+    here, slug = network(), subject.user().call("POST", "/api/links", LINK).json["link"]["slug"]
+    return after(10, lambda: subject.call("POST", "/report", {"link": slug, "reason": "spam"}, here))
 
 
 def links_of_a_user(subject):
@@ -368,12 +373,13 @@ LIMITS = {
     "wrong passwords from a network": rule("quotas", wrong_passwords_from_a_network, "login-network", 4, HOUR_S),
     "wrong passwords with a token": rule("quotas", wrong_passwords_with_a_token, "password", 3, 900),
     "registrations from a network": rule("quotas", registrations_from_a_network, "accounts", 2, HOUR_S),
+    "reports from a network": rule("quotas", reports_from_a_network, "reports", 10, HOUR_S),
     "links of a user": rule("quotas", links_of_a_user, "links", 2, DAY_S),
     "anonymous links from a network": rule("quotas", anonymous_links_from_a_network, "anonymous-links", 2, HOUR_S),
     "requests of an account": rule("rates", requests_of_an_account, "requests", 5, MINUTE_S),
     "links in bulk requests": rule("rates", links_in_bulk_requests, "bulk-links", 4, MINUTE_S),
     "links in a bulk change": rule("rates", links_in_a_bulk_change, "bulk-links", 4, MINUTE_S),
-    "stored responses": rule("rates", stored_responses, "idempotency-bytes", 1000, DAY_S),
+    "stored responses": rule("rates", stored_responses, "idempotency-bytes", 2000, DAY_S),
     "wait for a worker": Limit("rates", a_wait_for_a_worker, 503, "overloaded", 1),
     "API keys of an account": Limit("quotas", api_keys_of_an_account, 409, "too-many-keys"),
     "shares of an account": Limit("quotas", shares_of_an_account, 409, "too-many-shares"),

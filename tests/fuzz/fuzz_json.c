@@ -28,7 +28,7 @@
 #define BASE                                                                                       \
 	{                                                                                          \
 		.url = "https://wm.example", .host = { "wm.example", false }, .port = 443,         \
-		.destination_bytes_max = LINK_URL_MAX                                              \
+		.schemes = "", .destination_bytes_max = LINK_URL_MAX                               \
 	}
 #define ITEMS_MAX 16 /* each takes 27 KB */
 
