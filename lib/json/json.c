@@ -311,8 +311,16 @@ static int write_part(const char *bytes, size_t len, void *out)
 	return 0;
 }
 
+#define COMPACT (JSON_COMPACT | JSON_ENCODE_ANY)
+
 void json_write(const struct json *value, struct strbuf *out)
 {
 	check_result(json_dump_callback(node(value), write_part, out,
-	                                JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)));
+	                                COMPACT | JSON_REAL_PRECISION(15)));
+}
+
+void json_write_exact(const struct json *value, struct strbuf *out)
+{
+	check_result(json_dump_callback(node(value), write_part, out,
+	                                COMPACT | JSON_REAL_PRECISION(17)));
 }

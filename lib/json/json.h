@@ -60,7 +60,9 @@ void json_append(struct json *array, struct json *value);
 void json_append_text(struct json *array, const char *text);
 void json_append_int(struct json *array, int64_t value);
 
-/* Compact, members in the order they were set. */
+/* Compact, members in the order they were set. Reals are rounded to 15 digits. */
 void json_write(const struct json *value, struct strbuf *out);
+/* As json_write, without rounding: for what was parsed and is parsed again. */
+void json_write_exact(const struct json *value, struct strbuf *out);
 
 #endif

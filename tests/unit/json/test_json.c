@@ -338,4 +338,20 @@ TEST_CASE(replaces_a_member_that_is_set_twice)
 	json_free(o);
 }
 
+TEST_CASE(writes_the_largest_number_so_that_it_can_be_read_again)
+{
+	(void)state;
+	static const char text[] = "[1.7976931348623157e308]";
+	struct json *value = NULL;
+	struct json *again = NULL;
+	struct strbuf out;
+	strbuf_init(&out, 100);
+	assert_int_equal(parse(text, strlen(text), &value), OK);
+	json_write_exact(value, &out);
+	assert_int_equal(parse(out.data, out.len, &again), OK);
+	json_free(value);
+	json_free(again);
+	strbuf_clear(&out);
+}
+
 TEST_MAIN()
