@@ -71,6 +71,13 @@ def test_a_wrong_rule_is_said_where_it_is_and_nothing_is_lost(page, window, user
     expect(rule.locator(".field-error")).to_have_count(2)
     expect(rule.get_by_label("Destination")).to_have_value("javascript:alert(1)")
     assert user.call("GET", "/api/links").json["links"] == []
+    rule.get_by_role("button", name="Atlantis").click()
+    # DD was a part of Germany.
+    rule.get_by_label("Country", exact=True).fill("Germany")
+    rule.get_by_label("Destination").fill("example.com/de")
+    dialog.get_by_role("button", name="Create link").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert user.call("GET", "/api/links").json["links"][0]["rules"][0]["when"] == {"country": ["DE"]}
 
 
 def test_a_password_is_set_kept_and_removed(page, window, user, visitor):

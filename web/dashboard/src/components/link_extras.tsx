@@ -17,11 +17,15 @@ const SUGGESTED: Partial<Record<Subject, readonly string[]>> = {
   language: ["ar", "cs", "da", "de", "el", "en", "es", "fi", "fr", "he", "hi", "hu", "id", "it", "ja", "ko", "nl", "no", "pl", "pt", "ro", "ru", "sv", "tr", "uk", "vi", "zh"],
 };
 
-/** All countries that the browser can name. */
+/** What browsers name too, and what is no country of ISO 3166-1. */
+const NO_COUNTRIES = ["AC", "CP", "CQ", "DG", "EA", "EU", "EZ", "IC", "QO", "TA", "UN", "XA", "XB", "XK", "ZZ"];
+
+/** All countries that the browser can name. A code of the past, as DD, has the name of what it became. */
 function countries(): string[] {
   const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
   const names = new Intl.DisplayNames(currentLocale(), { type: "region", fallback: "none" });
-  return letters.flatMap((first) => letters.map((second) => first + second)).filter((code) => names.of(code) && code !== "ZZ");
+  const isCurrent = (code: string) => new Intl.Locale(`und-${code}`).region === code && !NO_COUNTRIES.includes(code);
+  return letters.flatMap((first) => letters.map((second) => first + second)).filter((code) => names.of(code) && isCurrent(code));
 }
 
 const suggestionsOf = (subject: Subject): readonly string[] => (subject === "country" ? countries() : (SUGGESTED[subject] ?? []));
