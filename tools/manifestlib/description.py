@@ -40,6 +40,17 @@ def check_variables(rendering):
         yield from (f"{workload.where}: {program} --check-config: {line}" for line in programs.check_config(program, values))
 
 
+def files_of(rendering, volume):
+    """The files of a volume with keys of Secrets or a ConfigMap."""
+    found = set()
+    for source in volume.get("projected", {}).get("sources", [volume]):
+        named = source.get("secret") or source.get("configMap") or {}
+        name = named.get("secretName") or named.get("name")
+        thing = rendering.find("Secret", name) or rendering.find("ConfigMap", name)
+        found |= {item["path"] for item in named["items"]} if "items" in named else set(thing.get("data", {})) if thing else given().get(name, set())
+    return found
+
+
 def check_files(rendering):
     """Each variable with a path below /run names a file that a volume provides."""
     for workload, container, program, values in containers(rendering):
@@ -49,12 +60,7 @@ def check_files(rendering):
             if not path.startswith("/run/"):
                 continue
             folder, _, key = path.rpartition("/")
-            volume = mounts.get(folder, {})
-            named = volume.get("secret", {}).get("secretName") or volume.get("configMap", {}).get("name")
-            config = rendering.find("ConfigMap", named) or {}
-            secret = rendering.find("Secret", named)
-            keys = set(secret.get("data", {})) if secret else given().get(named, set())
-            if key not in keys | set(config.get("data", {})):
+            if key not in files_of(rendering, mounts.get(folder, {})):
                 yield f"{workload.where}: {name}: no volume provides {path}"
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+from . import programs
 from .rendering import does_match, name_of
 
 # The stores that each program connects to.
@@ -52,13 +53,13 @@ def check_ingress(rendering, workload):
 
 def check_addresses(rendering):
     """The policies open the ports that addresses name."""
-    for config in rendering.all("ConfigMap"):
-        brokers, stunnel = (config.get("data", {}).get(name, "") for name in ("KAFKA_BROKERS", "stunnel.conf"))
-        ports = {"kafka": re.findall(r":(\d+)(?:,|$)", brokers), "redis": re.findall(r"^connect = .*:(\d+)$", stunnel, re.M)}
-        for store in ports:
-            policy = rendering.find("NetworkPolicy", f"to-{store}")
-            for port in sorted(set(map(int, ports[store])) - ports_of(policy["spec"]["egress"] if policy else [])):
-                yield f"NetworkPolicy/to-{store}: does not allow port {port}"
+    brokers = {programs.environment(rendering, container)[0].get("KAFKA_BROKERS", "") for workload in rendering.workloads for container in workload.containers}
+    stunnels = {config.get("data", {}).get("stunnel.conf", "") for config in rendering.all("ConfigMap")}
+    named = {"kafka": re.findall(r":(\d+)(?:,|$)", "\n".join(brokers), re.M), "redis": re.findall(r"^connect = .*:(\d+)$", "\n".join(stunnels), re.M)}
+    for store, ports in named.items():
+        policy = rendering.find("NetworkPolicy", f"to-{store}")
+        for port in sorted(set(map(int, ports)) - ports_of(policy["spec"]["egress"] if policy else [])):
+            yield f"NetworkPolicy/to-{store}: does not allow port {port}"
 
 
 def check_each_rule(rendering):

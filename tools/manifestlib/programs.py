@@ -61,10 +61,10 @@ def environment(rendering, container):
         config = rendering.find("ConfigMap", source.get("configMapRef", {}).get("name"))
         values |= config.get("data", {}) if config else {}
     for each in container.get("env", []):
-        if "value" not in each:
-            problems.append(f"{each['name']} has no value")
-        else:
+        if "value" in each:
             values[each["name"]] = each["value"]
+        elif "valueFrom" not in each:
+            problems.append(f"{each['name']} has no value")
     return values, problems
 
 

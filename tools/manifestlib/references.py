@@ -8,8 +8,6 @@ from . import programs, tree
 from .rendering import name_of
 
 DOCUMENT = "docs/operations.md"
-# A lock lets one instance work at a time, so that more are useless.
-NOT_SCALED = {"janitor"}
 # Waymark images without a Waymark program.
 SIDECARS = {"stunnel"}
 OWNER = "app.kubernetes.io/part-of"
@@ -65,9 +63,10 @@ def check_scalers(rendering):
     scalers = rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject")
     scaled = [scaler["spec"]["scaleTargetRef"]["name"] for scaler in scalers]
     for workload in rendering.workloads:
-        if workload.app in programs.SERVICES and scaled.count(workload.name) != (workload.app not in NOT_SCALED):
-            yield f"{workload.where}: has {scaled.count(workload.name)} autoscalers"
-        if workload.name in scaled and "replicas" in workload.thing["spec"]:
+        count, is_fixed = scaled.count(workload.name), "replicas" in workload.thing["spec"]
+        if workload.app in programs.SERVICES and not is_fixed and count != 1:
+            yield f"{workload.where}: has {count} autoscalers and no number of replicas"
+        if count and is_fixed:
             yield f"{workload.where}: replicas must be left to its autoscaler"
     for scaler, name in zip(scalers, scaled, strict=True):
         if not rendering.find(scaler["spec"]["scaleTargetRef"].get("kind", "Deployment"), name):
@@ -82,7 +81,7 @@ def named_of(workload):
         if "secret" in volume:
             yield "Secret", volume["secret"]["secretName"]
     for container in workload.containers:
-        yield from (("ConfigMap", each["configMapRef"]["name"]) for each in container.get("envFrom") or [] if "configMapRef" in each)
+        yield from (("ConfigMap", each["configMapRef"]["name"]) for each in container.get("envFrom") or [] if "configMapRef" in each and not each["configMapRef"].get("optional"))
 
 
 def check_named(rendering):

@@ -1,4 +1,5 @@
-"""The output of kustomize for an overlay: its objects and workloads, and what kubeconform and kube-score say of them."""
+"""The output of kustomize for an overlay, or of Helm for the chart: its objects and workloads, and what kubeconform and kube-score
+say of them."""
 
 import subprocess
 
@@ -15,7 +16,8 @@ KUBE_SCORE = [
     "--ignore-container-cpu-limit", "--enable-optional-test=container-seccomp-profile",
     "--ignore-test=container-image-pull-policy,container-ephemeral-storage-request-and-limit,deployment-replicas", "-",
 ]  # fmt: skip
-TOOLS = [tree.kustomize(), KUBECONFORM[0], SCHEMAS / "version", KUBE_SCORE[0]]
+HELM = tree.cache() / "helm/helm"
+TOOLS = [tree.kustomize(), KUBECONFORM[0], SCHEMAS / "version", KUBE_SCORE[0], HELM]
 
 
 class Workload:
@@ -27,7 +29,8 @@ class Workload:
         self.name = thing["metadata"]["name"]
         spec = thing["spec"]
         template = (spec["jobTemplate"]["spec"] if thing["kind"] == "CronJob" else spec)["template"]
-        self.labels = template.get("metadata", {}).get("labels", {})
+        self.metadata = template.get("metadata", {})
+        self.labels = self.metadata.get("labels", {})
         self.pod = template["spec"]
         self.containers = self.pod.get("initContainers", []) + self.pod["containers"]
 
@@ -72,6 +75,15 @@ def render(overlay):
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())
     return Rendering(overlay.name, list(yaml.load_all(run.stdout, Loader=yaml.CSafeLoader)))
+
+
+def render_chart(name, *values):
+    """Renders the chart with files of values over its own. Raises RuntimeError with the error of Helm."""
+    command = [HELM, "template", "waymark", tree.CHART, "--namespace=waymark", "--kube-version=1.30", *(f"--values={path}" for path in values)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode != 0:
+        raise RuntimeError("\n".join(line for line in run.stderr.splitlines() if "found symbolic link" not in line))
+    return Rendering(name, [thing for thing in yaml.load_all(run.stdout, Loader=yaml.CSafeLoader) if thing])
 
 
 def problems_of_tools(rendering):

@@ -10,6 +10,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "deploy/k8s"
 # The overlays to apply, and the tested variants of them.
 OVERLAYS = [*sorted((MANIFESTS / "overlays").iterdir()), *sorted((ROOT / "tests/deploy/variants").iterdir())]
+CHART = ROOT / "deploy/charts/waymark"
+# The files of values with which the chart is checked, by name; without a file it has its defaults.
+VALUES = {"default": [], **{path.name.removesuffix("-values.yaml"): [path] for path in sorted(CHART.glob("ci/*-values.yaml"))}}
 
 
 def cache():

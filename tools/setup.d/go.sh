@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# Programs in Go that tests and checks run: kustomize renders deploy/k8s, kubeconform and kube-score check it, helm renders the chart
-# of tools/chart. They are built from their modules, verified by Go's checksum database.
+# Programs in Go that tests and checks run: kustomize renders deploy/k8s, helm renders deploy/charts, kubeconform and kube-score check
+# both. They are built from their modules, verified by Go's checksum database.
 
 go_version=1.26.8
 go=go
@@ -12,14 +12,11 @@ kustomize_install() {
 	go_install kustomize v5.0.3 sigs.k8s.io/kustomize/kustomize/v5 "the checks of deploy/k8s will be skipped"
 }
 
-helm_install() {
-	go_install helm v3.11.3 helm.sh/helm/v3/cmd/helm "the test of the Helm chart will be skipped"
-}
-
 # kubeconform checks manifests by schemas that are made from the modules which define the kinds.
 manifest_checks_install() {
 	local folder=$cache/kubernetes-schemas without="the checks of deploy/k8s will be skipped"
 	kustomize_install
+	go_install helm v3.11.3 helm.sh/helm/v3/cmd/helm "$without"
 	go_install kubeconform v0.6.7 github.com/yannh/kubeconform/cmd/kubeconform "$without"
 	go_install kube-score v1.20.0 github.com/zegl/kube-score/cmd/kube-score "$without"
 	[ "$(cat "$folder/version" 2>/dev/null)" != "${schema_modules[*]}" ] || return 0

@@ -1,0 +1,299 @@
+{{/*
+The metadata of an object.
+  root: the context of the chart; name; app: the component that it belongs to, or none; labels, annotations: more of them, or none
+*/}}
+{{- define "waymark.metadata" -}}
+{{- $labels := dict "app.kubernetes.io/part-of" "waymark" "app.kubernetes.io/instance" .root.Release.Name }}
+{{- $_ := set $labels "app.kubernetes.io/managed-by" .root.Release.Service }}
+{{- $_ := set $labels "app.kubernetes.io/version" .root.Chart.AppVersion }}
+{{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version) }}
+{{- with .app }}
+{{- $_ := set $labels "app.kubernetes.io/name" . }}
+{{- end -}}
+name: {{ .name }}
+namespace: {{ .root.Release.Namespace }}
+labels:
+  {{- merge $labels (.labels | default dict) | toYaml | nindent 2 }}
+{{- with .annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/*
+A selector of pods by the names of their components.
+  apps: the names; none: all components
+*/}}
+{{- define "waymark.selector" -}}
+{{- if not .apps -}}
+matchLabels: {app.kubernetes.io/part-of: waymark}
+{{- else if eq (len .apps) 1 -}}
+matchLabels: {app.kubernetes.io/name: {{ first .apps }}}
+{{- else -}}
+matchExpressions: [{key: app.kubernetes.io/name, operator: In, values: {{ toJson .apps }}}]
+{{- end }}
+{{- end }}
+
+{{/*
+Fails unless network is a CIDR.
+  where: the value that has it
+*/}}
+{{- define "waymark.checkNetwork" -}}
+{{- $byte := "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])" }}
+{{- $ipv4 := printf `%s(\.%s){3}/([12]?[0-9]|3[0-2])` $byte $byte }}
+{{- $ipv6 := `[0-9A-Fa-f]{0,4}(:[0-9A-Fa-f]{0,4}){2,7}/([1-9]?[0-9]|1[01][0-9]|12[0-8])` }}
+{{- if not (regexMatch (printf "^(%s|%s)$" $ipv4 $ipv6) .network) }}
+{{- fail (printf "%s: %s must be a network, like 10.1.2.0/24 or fd00::/64" .where .network) }}
+{{- end }}
+{{- end }}
+
+{{/*
+The name of an image.
+  root; name
+*/}}
+{{- define "waymark.image" -}}
+{{- $images := .root.Values.images -}}
+{{ $images.registry }}/{{ .name }}:{{ $images.tag | default .root.Chart.AppVersion }}{{ with get $images.digests .name }}@{{ . }}{{ end }}
+{{- end }}
+
+{{- define "waymark.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/*
+The variables by which the pods of a component reach its stores.
+  root; name; stores: the names of the stores
+*/}}
+{{- define "waymark.stores" -}}
+{{- $values := .root.Values }}
+{{- if has "postgres" .stores }}
+PG_URL_FILE: /run/secrets/waymark/pg-url
+{{- if $values.postgres.tls }}
+PGSSLMODE: verify-full
+PGSSLROOTCERT: /run/waymark/authorities/postgres.pem
+{{- end }}
+{{- end }}
+{{- if has "redis" .stores }}
+REDIS_URL_FILE: /run/secrets/waymark/redis-url
+{{- end }}
+{{- if has "kafka" .stores }}
+{{- $sasl := ne $values.kafka.mechanism "none" }}
+KAFKA_BROKERS: {{ join "," $values.kafka.brokers }}
+KAFKA_SECURITY_PROTOCOL: {{ ternary "sasl_" "" $sasl }}{{ ternary "ssl" "plaintext" $values.kafka.tls }}
+{{- if $values.kafka.tls }}
+KAFKA_SSL_CA_FILE: /run/waymark/authorities/kafka.pem
+{{- end }}
+{{- if $sasl }}
+KAFKA_SASL_MECHANISM: {{ $values.kafka.mechanism }}
+KAFKA_SASL_USERNAME: {{ get $values.kafka.users .name }}
+KAFKA_SASL_PASSWORD_FILE: /run/secrets/waymark/kafka-password
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+The variables of the two services that visitors and users ask.
+*/}}
+{{- define "waymark.http" -}}
+OPS_PORT: "9090"
+DRAIN_NOTICE_MS: "5000"
+PUBLIC_BASE_URL: {{ .Values.hosts.scheme }}://{{ .Values.hosts.links }}
+DASHBOARD_URL: {{ .Values.hosts.scheme }}://{{ .Values.hosts.api }}/app/
+TRUSTED_PROXIES: {{ join "," .Values.trustedProxies | quote }}
+{{- if .Values.tracing.enabled }}
+OTEL_EXPORTER_OTLP_ENDPOINT: {{ .Values.tracing.endpoint }}
+{{- end }}
+{{- end }}
+
+{{/*
+The template of the pods of a component.
+  root; name: of the component and its container; component: its values; stores: those that it connects to
+  env: its other variables, as YAML; http: its port for requests; volumes, mounts: more of them, as lists
+  grace: the seconds that it may take to end; startFailures: the seconds that it may take to start
+  kind: of the object that has the template; a Job also has image and command
+*/}}
+{{- define "waymark.pod" -}}
+{{- $values := .root.Values }}
+{{- $pods := mergeOverwrite (deepCopy $values.pods) .component.pods }}
+{{- $isJob := eq .kind "Job" }}
+{{- $labels := dict "app.kubernetes.io/name" .name "app.kubernetes.io/part-of" "waymark" }}
+{{- $annotations := deepCopy $pods.annotations }}
+{{- $volumes := concat (.volumes | default list) $pods.extraVolumes }}
+{{- $mounts := concat (.mounts | default list) $pods.extraVolumeMounts }}
+{{- $hasStunnel := and (has "redis" .stores) (eq $values.redis.tls "stunnel") }}
+{{- $sources := list }}
+{{- with .component.secret }}
+{{- $sources = append $sources (dict "secret" (dict "name" .)) }}
+{{- end }}
+{{- range $file, $key := .component.secretKeys }}
+{{- $sources = append $sources (dict "secret" (dict "name" $key.name "items" (list (dict "key" $key.key "path" $file)))) }}
+{{- end }}
+{{- if or (ne .name "topics") (ne $values.kafka.mechanism "none") }}
+{{- $secrets := dict "projected" (dict "sources" $sources "defaultMode" 0o440) }}
+{{- if not .component.secretKeys }}
+{{- $secrets = dict "secret" (dict "secretName" .component.secret "defaultMode" 0o440) }}
+{{- end }}
+{{- $volumes = append $volumes (set $secrets "name" "secrets") }}
+{{- $mounts = append $mounts (dict "name" "secrets" "mountPath" "/run/secrets/waymark" "readOnly" true) }}
+{{- end }}
+{{- if or $values.postgres.tls $values.kafka.tls (ne $values.redis.tls "none") }}
+{{- $volumes = append $volumes (dict "name" "authorities" "configMap" (dict "name" $values.authorities)) }}
+{{- $mounts = append $mounts (dict "name" "authorities" "mountPath" "/run/waymark/authorities" "readOnly" true) }}
+{{- end }}
+{{- if $hasStunnel }}
+{{- $volumes = append $volumes (dict "name" "redis-tls" "configMap" (dict "name" "redis-tls")) }}
+{{- $_ := set $annotations "checksum/redis-tls" (include "waymark.stunnel" .root | sha256sum) }}
+{{- end }}
+{{- if not $isJob }}
+{{- $annotations = merge (dict "prometheus.io/scrape" "true" "prometheus.io/port" "9090") $annotations }}
+{{- end }}
+{{- $env := include "waymark.stores" . | fromYaml }}
+{{- $env = mergeOverwrite $env (.env | fromYaml) .component.config }}
+{{- range $pods.extraEnv }}
+{{- $env = omit $env .name }}
+{{- end -}}
+metadata:
+  labels:
+    {{- merge $labels $pods.labels | toYaml | nindent 4 }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  {{- if $isJob }}
+  restartPolicy: Never
+  {{- else }}
+  serviceAccountName: {{ .name }}
+  terminationGracePeriodSeconds: {{ .grace }}
+  {{- end }}
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  securityContext:
+    {{- toYaml $pods.securityContext | nindent 4 }}
+  {{- with $values.images.pullSecrets }}
+  imagePullSecrets:
+    {{- range . }}
+    - name: {{ . }}
+    {{- end }}
+  {{- end }}
+  {{- with $pods.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  {{- with $pods.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $pods.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if $pods.affinity }}
+  affinity:
+    {{- toYaml $pods.affinity | nindent 4 }}
+  {{- else if not $isJob }}
+  # Over zones, and over nodes. These are two rules, because spread constraints ignore nodes that
+  # lack a label of any of them, and not every cluster has zones.
+  affinity:
+    podAntiAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+        - weight: 100
+          podAffinityTerm:
+            topologyKey: topology.kubernetes.io/zone
+            labelSelector:
+              {{- include "waymark.selector" (dict "apps" (list .name)) | nindent 14 }}
+            {{- if eq .kind "Deployment" }}
+            matchLabelKeys: [pod-template-hash]
+            {{- end }}
+  {{- end }}
+  {{- if $pods.topologySpreadConstraints }}
+  topologySpreadConstraints:
+    {{- range $pods.topologySpreadConstraints }}
+    - {{ merge (dict "labelSelector" (dict "matchLabels" (dict "app.kubernetes.io/name" $.name))) . | toJson }}
+    {{- end }}
+  {{- else if not $isJob }}
+  topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        {{- include "waymark.selector" (dict "apps" (list .name)) | nindent 8 }}
+      {{- if eq .kind "Deployment" }}
+      matchLabelKeys: [pod-template-hash]
+      {{- end }}
+  {{- end }}
+  {{- if $hasStunnel }}
+  initContainers:
+    # A sidecar: it starts before the service and stops after it.
+    - name: redis-tls
+      image: {{ include "waymark.image" (dict "root" .root "name" "stunnel") }}
+      imagePullPolicy: {{ $values.images.pullPolicy }}
+      restartPolicy: Always
+      args: [/run/waymark/redis-tls/stunnel.conf]
+      volumeMounts:
+        - {name: redis-tls, mountPath: /run/waymark/redis-tls, readOnly: true}
+        - {name: authorities, mountPath: /run/waymark/authorities, readOnly: true}
+      securityContext:
+        {{- include "waymark.containerSecurity" . | nindent 8 }}
+      resources:
+        requests: {cpu: 50m, memory: 16Mi}
+        limits: {memory: 64Mi}
+  {{- end }}
+  containers:
+    - name: {{ .name }}
+      image: {{ include "waymark.image" (dict "root" .root "name" (.image | default .name)) }}
+      imagePullPolicy: {{ $values.images.pullPolicy }}
+      {{- with .command }}
+      command: [{{ . }}]
+      {{- end }}
+      {{- if not $isJob }}
+      ports:
+        {{- with .http }}
+        - {name: http, containerPort: {{ . }}}
+        {{- end }}
+        - {name: ops, containerPort: 9090}
+      # The process runs. It need not be ready: a store may be down, or the schema not yet migrated.
+      startupProbe:
+        httpGet: {path: /livez, port: ops}
+        periodSeconds: 1
+        failureThreshold: {{ .startFailures | default 60 }}
+      # Fails only if a restart would help. A store that is down does not fail it.
+      livenessProbe:
+        httpGet: {path: /livez, port: ops}
+        periodSeconds: 10
+        timeoutSeconds: 5
+        failureThreshold: 3
+      # The pod gets traffic, and a rolling update continues. The body of /readyz names what is missing.
+      readinessProbe:
+        httpGet: {path: /readyz, port: ops}
+        periodSeconds: 2
+        timeoutSeconds: 2
+        failureThreshold: 2
+      {{- end }}
+      {{- if .http }}
+      # The pod serves requests until every proxy has learned that it ends.
+      lifecycle:
+        preStop:
+          sleep: {seconds: 5}
+      {{- end }}
+      env:
+        {{- range $name, $value := $env }}
+        - {name: {{ $name }}, value: {{ quote $value }}}
+        {{- end }}
+        {{- with $pods.extraEnv }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with $pods.extraEnvFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      volumeMounts:
+        {{- toYaml $mounts | nindent 8 }}
+      securityContext:
+        {{- include "waymark.containerSecurity" . | nindent 8 }}
+      resources:
+        {{- toYaml .component.resources | nindent 8 }}
+  volumes:
+    {{- toYaml $volumes | nindent 4 }}
+{{- end }}
