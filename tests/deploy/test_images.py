@@ -25,7 +25,7 @@ PLACES = re.compile(
     r"usr/share/waymark/(country\.mmdb|NOTICE)$|deploy/topics\.conf$|db/migrations/[0-9]{4}_[a-z0-9_]+\.sql$"
 )  # fmt: skip
 PROGRAMS = {name: {name} for name in ("redirector", "links-api", "analytics-consumer", "janitor")} | {
-    "migrate": {"migrate", "waymark-topics", "rebuild-stats"}
+    "tools": {"migrate", "waymark-topics", "rebuild-stats"}
 }
 # Parts that are not from Debian, by image.
 FACTS = {"ipfire-location-database", "ua-parser-builtins"}

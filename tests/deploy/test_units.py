@@ -104,7 +104,7 @@ def test_compose_sets_variables_that_the_program_accepts(name):
 
 def test_compose_uses_the_images_of_this_version():
     ours = {name: each["image"] for name, each in COMPOSE["services"].items() if "waymark/" in each["image"]}
-    expected = {name: f"localhost/waymark/{'migrate' if name == 'topics' else name}:{tree.version()}" for name in (*SERVICES, "migrate", "topics")}
+    expected = {name: f"localhost/waymark/{'tools' if name in ('migrate', 'topics') else name}:{tree.version()}" for name in (*SERVICES, "migrate", "topics")}
     assert ours == expected
 
 

@@ -113,7 +113,7 @@ def check_programs(rendering):
             image, program = image_of(container), programs.PROGRAMS.get(container["name"])
             if image and image not in tree.images():
                 yield f"{workload.where}: no such image is built: {container['image']}"
-            if image and image not in SIDECARS and (container["name"] != workload.app or image != ("migrate" if workload.is_job else program)):
+            if image and image not in SIDECARS and (container["name"] != workload.app or image != ("tools" if workload.is_job else program)):
                 yield f"{workload.where}: container {container['name']} runs the image of {image}"
             elif program and container.get("command", [f"/bin/{program}"]) != [f"/bin/{program}"]:
                 yield f"{workload.where}: container {container['name']} runs {' '.join(container['command'])}"

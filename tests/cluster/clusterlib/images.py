@@ -16,13 +16,13 @@ from .programs import BIN, CACHE, HERE
 
 ARCHIVES = CACHE / "images"
 BASE = "localhost/waymark/base:bookworm"
-WAYMARK = [f"localhost/waymark/{name}:{tree.version()}" for name in ("redirector", "links-api", "analytics-consumer", "janitor", "migrate")]
+WAYMARK = [f"localhost/waymark/{name}:{tree.version()}" for name in ("redirector", "links-api", "analytics-consumer", "janitor", "tools")]
 # By the stage of stores/Containerfile.
 STORES = {
     "postgres": "docker.io/library/postgres:15-bookworm",
     "redis": "docker.io/library/redis:7-bookworm",
     "kafka": "docker.io/apache/kafka:3.9.1",
-    "tools": "localhost/waymark/tools:1",
+    "tools": "localhost/waymark/test-tools:1",
 }
 SYSTEM = {"pause": "localhost/pause:1", "coredns": "localhost/coredns:1", "metrics-server": "localhost/metrics-server:1"}
 # Holds the namespaces of a pod: it waits, and buries processes that have lost their parents.
