@@ -64,7 +64,7 @@ class Machine:
         self.until("systemctl is-system-running", ("running", "degraded"))
         variables = " ".join(f"--setenv={name}={value}" for name, value in KAFKA.items())
         self.run(f"systemd-run --unit=kafka {variables} /waymark/tests/images/one_machine/stores/kafka")
-        self.run("systemctl start postgresql@15-main redis-server")
+        self.run("systemctl start postgresql@$(ls /etc/postgresql)-main redis-server")
         # /waymark may be in a folder that only root reads.
         self.run("setpriv --reuid=postgres --regid=postgres --init-groups createdb waymark")
         self.run("setpriv --reuid=postgres --regid=postgres --init-groups psql -q waymark <deploy/k8s/overlays/local/stores/logins.sql")
