@@ -20,13 +20,15 @@ TEXT = (ROOT / "deploy/images/Containerfile").read_text()
 ASSEMBLE = ROOT / "deploy/images/assemble"
 # An image may hold programs, libraries, the files that these read, and licences in usr/share/doc.
 PLACES = re.compile(
-    r"service$|bin/[a-z-]+$|lib64/ld-linux-x86-64\.so\.2$|(usr/)?lib/[a-z0-9_-]+-linux-gnu/lib[^/]+\.so[.0-9a-z]*$|lib/ld-linux[a-z0-9-]*\.so\.1$|usr/share/zoneinfo/|"
+    r"service$|bin/[a-z_-]+$|lib64/ld-linux-x86-64\.so\.2$|(usr/)?lib/[a-z0-9_-]+-linux-gnu/lib[^/]+\.so[.0-9a-z]*$|lib/ld-linux[a-z0-9-]*\.so\.1$|usr/share/zoneinfo/|"
     r"etc/(passwd|group|nsswitch\.conf)$|etc/ssl/certs/ca-certificates\.crt$|usr/lib/ssl/cert\.pem$|usr/share/sbom/[a-z-]+\.spdx\.json$|usr/share/doc/[^/]+/(copyright|LICENSE|NOTICE)$|"
     r"usr/share/waymark/(country\.mmdb|NOTICE)$|deploy/topics\.conf$|db/migrations/[0-9]{4}_[a-z0-9_]+\.sql$"
 )  # fmt: skip
 PROGRAMS = {name: {name} for name in ("redirector", "links-api", "analytics-consumer", "janitor")} | {
     "tools": {"migrate", "waymark-topics", "rebuild-stats"}
 }
+# What tools/backup runs, in the image tools.
+BACKUP = {"bash", "dirname", "mktemp", "mv", "rm", "sed", "stat", "psql", "pg_dump", "pg_restore"}
 # Parts that are not from Debian, by image.
 FACTS = {"ipfire-location-database", "ua-parser-builtins"}
 FOREIGN_IN = {"links-api": {"swagger-ui-dist"}, "analytics-consumer": FACTS, "redirector": FACTS}
@@ -68,7 +70,8 @@ def test_the_copied_files_are_enough_to_build(tmp_path):
 @pytest.fixture(scope="module", params=PROGRAMS)
 def root(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("images") / request.param
-    run = subprocess.run([ASSEMBLE, request.param, "0.0.0", "a commit", BUILD, folder], capture_output=True, text=True)
+    environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
+    run = subprocess.run([ASSEMBLE, request.param, "0.0.0", "a commit", BUILD, folder], capture_output=True, text=True, env=environment)
     assert run.returncode == 0, run.stderr
     return folder
 
@@ -80,7 +83,7 @@ def files(root):
 def test_an_image_holds_only_what_is_needed(root):
     names = [str(path.relative_to(root)) for path in files(root)]
     assert [name for name in names if not PLACES.match(name)] == []
-    assert {path.name for path in (root / "bin").iterdir()} == PROGRAMS[root.name]
+    assert {path.name for path in (root / "bin").iterdir()} == PROGRAMS[root.name] | (BACKUP | {"backup"} if root.name == "tools" else set())
     assert not [path for path in files(root) if path.lstat().st_mode & (stat.S_ISUID | stat.S_ISGID)]
     elsewhere = [path for path in files(root) if path.is_symlink() and not (path.parent / os.readlink(path)).exists()]
     assert elsewhere == []
@@ -90,11 +93,26 @@ def test_an_image_holds_only_what_is_needed(root):
 INSIDE = 'mkdir -p "$0/proc" && mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
 
 
+def inside(root, *command):
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", INSIDE, root, *command]
+    return subprocess.run(command, capture_output=True, text=True, env={"ASAN_OPTIONS": "detect_leaks=0"})
+
+
 def test_its_programs_find_their_libraries_there(root):
     for program in (*sorted(PROGRAMS[root.name]), "../service"):
-        command = ["unshare", "--map-root-user", "--mount", "sh", "-c", INSIDE, root, f"/bin/{program}", "--help"]
-        run = subprocess.run(command, capture_output=True, text=True, env={"ASAN_OPTIONS": "detect_leaks=0"})
+        run = inside(root, f"/bin/{program}", "--help")
         assert run.returncode == 0 and "usage: " in run.stdout, run.stderr
+
+
+@pytest.mark.parametrize("root", ["tools"], indirect=True)
+def test_a_backup_finds_there_what_it_runs(root):
+    for program in sorted(BACKUP):
+        run = inside(root, f"/bin/{program}", "--version")
+        assert run.returncode == 0 and run.stdout, f"{program}: {run.stderr}"
+    script = (ROOT / "tools/backup").read_text()
+    run = inside(root, "/bin/backup", "--help")
+    assert run.returncode == 0 and "kafka-lost" in run.stdout, run.stderr
+    assert BACKUP >= set(re.findall(r"\b(?:pg_\w+|psql|sed|mktemp|mv|stat|rm|dirname|cat|tr|date|head|grep)(?= -)", script))
 
 
 def test_the_sbom_names_the_package_of_each_library(root):
@@ -105,6 +123,7 @@ def test_the_sbom_names_the_package_of_each_library(root):
     assert len(libraries) > 5 and libraries <= files_of(set(packages) - {f"waymark-{root.name}", *FOREIGN})
     for name, package in packages.items():
         assert re.fullmatch(r"SPDXRef-[A-Za-z0-9.-]+", package["SPDXID"]) and package["versionInfo"], name
+    assert document["creationInfo"]["created"] == "2023-11-14T22:13:20Z"
     assert packages[f"waymark-{root.name}"]["sourceInfo"] == "built from commit a commit"
     own = {relation["relatedSpdxElement"] for relation in document["relationships"]}
     assert own == {package["SPDXID"] for package in document["packages"]}
