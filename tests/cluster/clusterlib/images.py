@@ -69,11 +69,11 @@ def build_stores(say):
 
 
 def archive(name, images):
-    """Saves images of podman. The name of the file changes with them."""
+    """Saves images of podman. The name of the file changes with them and their names."""
     ids = [id_of(image) for image in images]
     if None in ids:
         raise ClusterError(f"there is no image {images[ids.index(None)]}: run make images")
-    path = ARCHIVES / f"{name}-{hashlib.sha256(''.join(ids).encode()).hexdigest()[:12]}.tar"
+    path = ARCHIVES / f"{name}-{hashlib.sha256(' '.join([*images, *ids]).encode()).hexdigest()[:12]}.tar"
     if not path.exists():
         for old in ARCHIVES.glob(f"{name}-*.tar"):
             old.unlink()
