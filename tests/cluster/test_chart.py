@@ -15,6 +15,7 @@ from clusterlib import images
 from clusterlib.waymark import OVERLAY
 from manifestlib import rendering, tree
 from network_namespace import Api, ask
+from waiting import wait_until
 
 NAMESPACE = "charted"
 ONE = {"min": 1, "max": 2}
@@ -171,6 +172,10 @@ def test_a_click_is_counted_in_an_installation_by_helm(cluster, namespace, value
     visitor = {"Host": hosts["links"], "X-Forwarded-For": "198.51.100.7", "User-Agent": CHROME}
     assert ask(edge.pid, address_of(cluster, "redirector"), "GET", f"/{link['slug']}", visitor).status == 302
     user.wait_for_visits(link["id"], 1)
+
+    # Redirects go on without Redis, so only the metric knows whether stunnel reaches it.
+    for pod in [*cluster.pods("redirector", NAMESPACE), *cluster.pods("links-api", NAMESPACE)]:
+        wait_until(lambda pod=pod: cluster.metric(pod, "waymark_redis_reachable") == 1, TIMEOUT_S, f"Redis, for {pod['metadata']['name']}")
 
     # The hooks run again, now within the policies, and a rollback brings the variables back.
     before = region_of(cluster)
