@@ -51,6 +51,8 @@ struct config {
 	char public_base_url[1025];
 	/* "": below public_base_url. */
 	char dashboard_url[1025];
+	/* "": not named. */
+	char operator_name[101];
 	/* One or more: see access_token.h. */
 	char jwt_secret[4097];
 	char trusted_proxies[2048];

@@ -217,6 +217,7 @@ static enum http_progress send_page(struct request *r, unsigned status, const st
 		.reason = report->reason,
 		.details = report->details,
 		.email = report->email,
+		.operator_name = r->api->config->operator_name,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		page.marks |= is_wrong(report, &fields[i]) ? fields[i].mark : 0U;

@@ -36,6 +36,8 @@ struct report_page {
 	unsigned marks;
 	/* What the fields show, any text; "" = empty. */
 	const char *link, *reason, *details, *email;
+	/* Who operates this service; "" = not named. */
+	const char *operator_name;
 };
 
 /* "phishing" …: the reasons of a report in their order; NULL: no more. */

@@ -38,6 +38,8 @@ struct page {
 	const struct page_site *site;
 	size_t language;
 	struct strbuf html;
+	/* Where the query "?link=" of the form for reports begins, or would; 0: there is no link to it. */
+	size_t report_at;
 };
 
 enum page_policy {

@@ -9,8 +9,10 @@
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
 #include "lib/http/http_accept.h"
+#include "lib/http/http_page.h"
 #include "lib/http/http_problem.h"
 #include "lib/links/link.h"
+#include "lib/links/slug.h"
 
 static const char favicon[] =
 	"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 48 48\" fill=\"none\" "
@@ -38,6 +40,8 @@ static const struct {
 struct rendered {
 	char *html;
 	size_t len;
+	/* See struct page. */
+	size_t report_at;
 };
 
 struct pages {
@@ -70,7 +74,7 @@ static struct rendered render(const struct pages *pages, size_t language, size_t
 	if (which == START)
 		add_dashboard(&page);
 	page_end(&page, all[which].is_of_link ? "" : PAGE_NO_REPORT);
-	struct rendered rendered;
+	struct rendered rendered = { .report_at = page.report_at };
 	rendered.html = strbuf_take(&page.html, &rendered.len);
 	strbuf_clear(&page.html);
 	return rendered;
@@ -119,6 +123,30 @@ bool pages_prefers_html(const char *accept)
 	return html > 0 && html >= json;
 }
 
+/* The form for reports is told the link that was asked for. */
+static void set_body(const struct pages *pages, struct http_exchange *x,
+                     const struct rendered *rendered)
+{
+	static const char type[] = "text/html; charset=utf-8";
+	const char *path = http_exchange_path(x);
+	struct slug_path asked;
+	struct strbuf html;
+	if (rendered->report_at == 0 ||
+	    (!slug_of_path(path, &asked) && !slug_of_longer_path(path, &asked))) {
+		http_exchange_set_fixed_body(x, type, rendered->html, rendered->len);
+		return;
+	}
+	strbuf_init(&html, PAGE_BYTES_MAX + LINK_URL_SIZE);
+	strbuf_add(&html, rendered->html, rendered->report_at);
+	strbuf_add_text(&html, "?link=");
+	http_page_add_escaped(&html, pages->site.public_base_url);
+	strbuf_add_format(&html, "/%s", asked.slug);
+	strbuf_add(&html, rendered->html + rendered->report_at,
+	           rendered->len - rendered->report_at);
+	http_exchange_set_body(x, type, html.data, html.len);
+	strbuf_clear(&html);
+}
+
 /* False: the client wants no HTML, or there is no such page. */
 static bool send_page(const struct pages *pages, struct http_exchange *x, size_t which)
 {
@@ -129,7 +157,7 @@ static bool send_page(const struct pages *pages, struct http_exchange *x, size_t
 	size_t language = page_language(&pages->site, x);
 	const struct rendered *rendered = &pages->rendered[language * PAGES + which];
 	page_add_policy(x, &pages->site, language, PAGE_PLAIN);
-	http_exchange_set_fixed_body(x, "text/html; charset=utf-8", rendered->html, rendered->len);
+	set_body(pages, x, rendered);
 	return true;
 }
 

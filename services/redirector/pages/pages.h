@@ -28,8 +28,8 @@ const struct page_site *pages_site(const struct pages *pages);
 bool pages_prefers_html(const char *accept);
 
 /*
- * Completes x with status, Cache-Control: no-store and X-Robots-Tag. Pages echo nothing of the
- * request. detail becomes the problem's detail.
+ * Completes x with status, Cache-Control: no-store and X-Robots-Tag. Of the
+ * request, pages echo the slug alone, in the address of the form for reports. detail becomes the problem's detail.
  */
 enum http_progress pages_respond_error(const struct pages *pages, struct http_exchange *x,
                                        unsigned status, const char *detail);

@@ -7,6 +7,7 @@ import pytest
 from clients import Api, ask
 from users import User
 
+VARIABLES = {"OPERATOR_NAME": "Example <Ltd>"}
 FORM = "application/x-www-form-urlencoded"
 ADDRESSES = (f"10.{random.randrange(256)}.{random.randrange(256)}.1" for _ in iter(int, 1))
 
@@ -55,7 +56,7 @@ def test_the_form_speaks_the_visitors_language_and_fills_in_the_link(service, li
         answer = ask(service.url, "GET", f"/report?link={urllib.parse.quote(link['short_url'], safe='')}", {"Accept-Language": language})
         page = answer.body.decode()
         assert answer.status == 200 and answer.headers["content-type"] == "text/html; charset=utf-8" and f"<h1>{title}</h1>" in page
-        assert f'value="{link["short_url"]}"' in page and "<script" not in page and answer.headers["cache-control"] == "no-store"
+        assert f'value="{link["short_url"]}"' in page and "<script" not in page and "Example &lt;Ltd&gt;." in page and answer.headers["cache-control"] == "no-store"
     assert ask(service.url, "GET", "/report").status == 200
     assert ask(service.url, "GET", "/report?link=%ff").status == 200
     hostile = ask(service.url, "GET", "/report?link=%22%3E%3Cscript%3E").body.decode()
