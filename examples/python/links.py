@@ -31,6 +31,7 @@ def as_dict(link):
     """What this program shows of a link; the .proto has all fields."""
     return {
         "slug": link.slug,
+        "alias_of": link.alias_of,  # an earlier name of the link that has this slug now; "": it is the link's own
         "version": link.version,
         # A later version may send a state that this program does not know.
         "state": LinkState.Name(link.state).removeprefix("LINK_STATE_") if link.state in LinkState.values() else "OTHER",

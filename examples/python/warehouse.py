@@ -47,13 +47,13 @@ CREATE TABLE IF NOT EXISTS visits (
   alias TEXT, is_scan INTEGER);
 -- seen: the last start that found the slug on the topic. Purged links keep their row, so that no late record revives them.
 CREATE TABLE IF NOT EXISTS links (
-  slug TEXT PRIMARY KEY, seen INTEGER NOT NULL, version INTEGER NOT NULL, purged INTEGER NOT NULL, id INTEGER, state TEXT,
-  original_url TEXT, title TEXT, workspace_id INTEGER, tags TEXT, starts_at_us INTEGER, expires_at_us INTEGER);
+  slug TEXT PRIMARY KEY, seen INTEGER NOT NULL, version INTEGER NOT NULL, purged INTEGER NOT NULL, id INTEGER, alias_of TEXT,
+  state TEXT, original_url TEXT, title TEXT, workspace_id INTEGER, tags TEXT, starts_at_us INTEGER, expires_at_us INTEGER);
 """
 VISIT = """event_id occurred_at_us link_id slug workspace_id tags is_bot bot_reason is_unique country region city language
   browser browser_version os os_version device referrer_host referrer_source utm_source utm_medium utm_campaign
   destination_host status latency_us rule variant alias is_scan""".split()
-LINK = "slug seen version purged id state original_url title workspace_id tags starts_at_us expires_at_us".split()
+LINK = "slug seen version purged id alias_of state original_url title workspace_id tags starts_at_us expires_at_us".split()
 
 
 def insert(table, columns):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import secrets
 import shutil
 import signal
@@ -11,16 +10,13 @@ import threading
 import uuid
 
 import confluent_kafka
-import go_example
 import pytest
 import python_example
+from built_examples import BUILDERS, EXAMPLES, ROOT
 from clients import CHROME, FIREFOX, GOOGLEBOT, IPHONE, kafka_settings
 from processes import popen
 from waiting import wait_until
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "examples"
-CACHE = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path.home() / ".cache/waymark")
 TOPIC = "waymark.visits.v1"
 # The first join of a consumer group is slow, and so is a sanitizer build of Waymark.
 SECONDS = 180
@@ -55,34 +51,16 @@ class Subscriber:
         self.process.wait()
 
 
-def node_modules():
-    modules = CACHE / "examples-node/node_modules"
-    lock = EXAMPLES / "node/package-lock.json"
-    installed = modules.parent / "package-lock.json"
-    if not modules.is_dir() or not installed.is_file() or installed.read_bytes() != lock.read_bytes():
-        pytest.skip("no npm packages for the example in Node; tools/setup fetches them")
-    return modules
-
-
 @pytest.fixture(scope="module")
-def go(tmp_path_factory):
-    """(the example in Go, None), or (None, why it cannot be built)."""
-    return go_example.build(tmp_path_factory.mktemp("go"))
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory, go):
-    """Per language: how to start it, and what it needs in its environment."""
-    built = tmp_path_factory.mktemp("examples")
-    proto = str(ROOT / "proto")
-    subprocess.run(["make", "-s", "-C", EXAMPLES / "c", f"OUT={built}/c", f"PROTO={proto}", "CFLAGS=-O1 -Wall -Wextra -Werror"], check=True)
-    (built / "python").mkdir()
-    in_go = {"go": ([go[0]], {"WAYMARK_PROTO": proto})} if go[0] else {}
-    return in_go | {
-        "c": ([f"{built}/c/visits"], {}),
-        "python": (python_example.command("visits.py"), python_example.environment(built / "python")),
-        "node": (["node", EXAMPLES / "node/visits.js"], {"NODE_PATH": str(node_modules()), "WAYMARK_PROTO": proto}),
-    }
+def programs(tmp_path_factory):
+    """Per language: how to start it, and what it needs in its environment; or a text: why it cannot be built."""
+    built = {}
+    for language, build in BUILDERS.items():
+        try:
+            built[language] = build(tmp_path_factory.mktemp(language))
+        except pytest.skip.Exception as reason:
+            built[language] = str(reason)
+    return built
 
 
 @pytest.fixture
@@ -104,7 +82,13 @@ def start_one(env):
 
 @pytest.fixture
 def start(start_one, programs):
-    return lambda: {language: start_one(language, *program) for language, program in programs.items()}
+    return lambda: {language: start_one(language, *program) for language, program in programs.items() if not isinstance(program, str)}
+
+
+@pytest.mark.parametrize("language", BUILDERS)
+def test_an_example_can_be_built(programs, language):
+    if isinstance(programs[language], str):
+        pytest.skip(programs[language])
 
 
 def click(user, visitor, link, agents):
@@ -184,7 +168,7 @@ def test_the_page_starts_every_example():
 
 
 def test_the_command_of_the_page_prints_visits(user, visitor, start_one, tmp_path):
-    """In C, which downloads nothing. The others were run by hand: their packages come from PyPI, npm and the Go module proxy."""
+    """In C, which downloads nothing. The others were run by hand: their packages come from registries."""
     for folder in ("examples", "proto"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     build, _, start = commands_of_the_page()["c"].rpartition(" && ")
@@ -207,16 +191,19 @@ def publish_states(env, purged, messages):
     return event.link.version
 
 
-def test_the_example_of_links_follows_each_link_to_its_purge(env, user, start_one, programs, topic, messages):
-    environment = programs["python"][1]
+def test_the_example_of_links_follows_each_link_to_its_purge(env, user, start_one, tmp_path, topic, messages):
+    environment = python_example.environment(tmp_path)
     records = topic("waymark.links.v1")
-    kept, gone = user.create(tags=["a"]), user.create()
+    kept, gone, renamed = user.create(tags=["a"]), user.create(), user.create()
     argv = python_example.command("links.py")
     links, second = (start_one("links", argv, environment) for _ in range(2))
     for link in (kept, gone):
         for each in (links, second):  # they do not share the partitions
             wait_until(lambda link=link, each=each: each.of(link["slug"]), SECONDS, "both links")
-    assert links.of(kept["slug"])[0]["tags"] == ["a"]
+    assert links.of(kept["slug"])[0]["tags"] == ["a"] and links.of(kept["slug"])[0]["alias_of"] == ""
+    slug = f"{renamed['slug']}-2"
+    assert user.call("PATCH", f"/api/links/{renamed['id']}", {"slug": slug}).status == 200
+    wait_until(lambda: links.of(renamed["slug"]) and links.of(renamed["slug"])[-1]["alias_of"] == slug, SECONDS, "the earlier name")
     assert user.call("PATCH", f"/api/links/{kept['id']}", {"state": "disabled"}).status == 200
     assert user.call("DELETE", f"/api/links/{gone['id']}?hard=true").status == 204
     wait_until(lambda: len(links.of(kept["slug"])) == 2, SECONDS, "the disabled link")
