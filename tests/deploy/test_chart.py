@@ -147,10 +147,10 @@ def other(path, schema):
     return default + 1 if schema["type"] == "integer" else not default if schema["type"] == "boolean" else "other"
 
 
-# A value of a value, an object of Kubernetes, or of no effect by itself.
+# Without the parts of a network and the pods of a component (the next test), and without what has no effect by itself.
 LEAVES = [
     (path, schema) for path, schema in described(SCHEMA)
-    if path != "global" and path.rpartition(".")[2] not in ("cidrs", "peers", "lag") and ("properties" not in schema or path.rpartition(".")[2] == "network")
+    if path != "global" and not re.search(r"\.(cidrs|peers|lag|pods\..*)$", path) and ("properties" not in schema or path.rpartition(".")[2] == "network")
 ]  # fmt: skip
 
 
@@ -177,7 +177,7 @@ def test_pods_of_a_component_win_over_those_of_all(render):
 
 # What other values or the templates say.
 SET_ELSEWHERE = {
-    "REGION", "TRUSTED_PROXIES", "PUBLIC_BASE_URL", "DASHBOARD_URL", "KAFKA_BROKERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_MECHANISM", "KAFKA_SASL_USERNAME",
+    "REGION", "TRUSTED_PROXIES", "PUBLIC_BASE_URL", "DASHBOARD_URL", "KAFKA_BROKERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_MECHANISM", "KAFKA_SASL_USERNAME", "REDIS_SSL_CA_FILE",
     "JOURNAL_MAX_BYTES", "OTEL_EXPORTER_OTLP_ENDPOINT", "MAIL_FROM", "DESTINATION_CHECKS", "OIDC_CONFIG",
     "HTTP_PORT", "OPS_PORT", "DRAIN_NOTICE_MS", "DRAIN_MS", "JOURNAL_DIR", "HEALTH_URLS",
     "PG_URL", "REDIS_URL", "JWT_SECRET", "KAFKA_SASL_PASSWORD", "SMTP_URL",
