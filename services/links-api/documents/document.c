@@ -14,6 +14,7 @@
 	extern const size_t document_data_##name##_size;                                           \
 	extern const char document_data_##name##_tag[];
 DECLARE(openapi)
+DECLARE(guide)
 DECLARE(nql)
 DECLARE(privacy)
 DECLARE(problems)
@@ -37,6 +38,7 @@ struct embedded_file {
 
 static const struct embedded_file embedded_files[] = {
 	EMBEDDED_FILE("openapi.json", "application/json", openapi),
+	EMBEDDED_FILE("guide.md", "text/plain; charset=utf-8", guide),
 	EMBEDDED_FILE("nql.md", "text/plain; charset=utf-8", nql),
 	EMBEDDED_FILE("privacy.md", "text/plain; charset=utf-8", privacy),
 	EMBEDDED_FILE("reader", "text/html; charset=utf-8", reader),

@@ -23,8 +23,8 @@ else()
   message(STATUS "links-api: /docs will be a plain page, because tools/setup could not download Swagger UI")
   set(parts reader=${docs}/reader/plain.html start=/dev/null style=/dev/null bundle=/dev/null)
 endif()
-list(APPEND parts nql=${docs}/nql.md openapi=${CMAKE_CURRENT_BINARY_DIR}/openapi.json privacy=${PROJECT_SOURCE_DIR}/docs/privacy.md
-     problems=${docs}/problems.md runbook=${PROJECT_SOURCE_DIR}/docs/runbook.md)
+list(APPEND parts guide=${docs}/guide.md nql=${docs}/nql.md openapi=${CMAKE_CURRENT_BINARY_DIR}/openapi.json
+     privacy=${PROJECT_SOURCE_DIR}/docs/privacy.md problems=${docs}/problems.md runbook=${PROJECT_SOURCE_DIR}/docs/runbook.md)
 string(REGEX REPLACE "[a-z]+=" "" files "${parts}")
 set(make "${PROJECT_SOURCE_DIR}/cmake")
 # Debian's Python, regardless of PATH.

@@ -166,7 +166,7 @@ static enum err insert(struct creation *c, struct pg_conn *conn,
 	return link_audit_add(c->request, conn, LINK_CHANGE_CREATED, &c->link);
 }
 
-/* An anonymous creator cannot open /api/links/{id}, so their Location is the short URL. */
+/* An anonymous creator cannot open /api/links/{id}, and gets no Location. */
 static void set_headers(const struct creation *c, struct idempotency_response *response)
 {
 	const struct request *r = c->request;
@@ -178,8 +178,6 @@ static void set_headers(const struct creation *c, struct idempotency_response *r
 	else if (r->user_id)
 		snprintf(response->location, sizeof(response->location), "/api/links/%" PRId64,
 		         entry->id);
-	else
-		public_base_short_url(r->api->base, entry->slug, response->location);
 	etag_format(entry->version, response->etag);
 }
 

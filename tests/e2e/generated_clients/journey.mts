@@ -30,7 +30,7 @@ token = take(await api.POST("/api/auth/login", { body: { email, password } })).a
 const { link } = take(await api.POST("/api/links", { body: { original_url: "https://example.com/one" } }));
 check(link.redirect_status === 302, "the default of redirect_status");
 
-const items: components["schemas"]["NewLink"][] = [2, 3, 4, 5].map((n) => ({ original_url: `https://example.com/${n}` }));
+const items: components["schemas"]["LinkCreation"][] = [2, 3, 4, 5].map((n) => ({ original_url: `https://example.com/${n}` }));
 const { results } = take(await api.POST("/api/links/bulk", { body: { links: items } }));
 check(results.every((result) => result.status === 201 && result.link !== undefined), "bulk");
 

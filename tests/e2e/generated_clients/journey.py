@@ -21,11 +21,11 @@ take(register.sync(client=client, body=models.Registration(email=email, password
 token = take(login.sync(client=client, body=models.Credentials(email=email, password=PASSWORD))).access_token
 client = AuthenticatedClient(base_url=base, token=token)
 
-link = take(create_link.sync(client=client, body=models.NewLink(original_url="https://example.com/one"))).link
+link = take(create_link.sync(client=client, body=models.LinkCreation(original_url="https://example.com/one"))).link
 assert link.redirect_status == 302
 
-items = [models.NewLink(original_url=f"https://example.com/{n}") for n in range(2, 6)]
-results = take(create_links.sync(client=client, body=models.NewLinks(links=items))).results
+items = [models.LinkCreation(original_url=f"https://example.com/{n}") for n in range(2, 6)]
+results = take(create_links.sync(client=client, body=models.LinksCreation(links=items))).results
 assert [result.status for result in results] == [201] * 4 and all(result.link for result in results)
 
 slugs, options = set(), {}

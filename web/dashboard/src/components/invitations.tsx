@@ -43,7 +43,7 @@ function InviteDialog({ isOfInstance = false, onClose, onMade }: Omit<Props, "is
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<Role>("editor");
   const hasMail = useInstance()?.mail;
-  const [made, setMade] = useState<Schemas["NewInvitationAnswer"]>();
+  const [made, setMade] = useState<Schemas["InvitationCreationAnswer"]>();
   // While it is made, the dialog stays: nothing else shows the address.
   const { error, isBusy, run } = useAction();
 

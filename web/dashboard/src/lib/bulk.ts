@@ -4,10 +4,10 @@ import { cellsOf, type CsvRow, parseCsv, plainCell } from "./csv";
 import { normalizeUrl, parseUrl } from "./urls";
 import { fromLocalInput } from "./zone";
 
-export type NewLink = Schemas["NewLink"];
+export type LinkCreation = Schemas["LinkCreation"];
 
 export interface BulkItem {
-  link: NewLink;
+  link: LinkCreation;
   /** Where it was written, and how. */
   line: number;
   text: string;
@@ -150,7 +150,7 @@ const POSITIONS: Columns = { original_url: [0], slug: [1], title: [2], tags: [3]
 function itemOf({ cells, line, text }: CsvRow, columns: Columns, tags: readonly string[], isDayFirst: boolean, width = Number.POSITIVE_INFINITY): BulkItem {
   // Exports of databases write the name of nothing.
   const cell = (name: Column) => (columns[name] ?? []).map((at) => plainCell(cells[at] ?? "")).find((each) => !/^(|null|NULL|\\N)$/.test(each)) ?? "";
-  const link: NewLink = { original_url: normalizeUrl(cell("original_url")) };
+  const link: LinkCreation = { original_url: normalizeUrl(cell("original_url")) };
   const slug = slugOf(cell("slug"));
   if (slug) link.slug = slug;
   if (cell("title")) link.title = cell("title");
@@ -210,7 +210,7 @@ function timeOf(text: string, isDayFirst: boolean, bound = "23:59:59"): string {
   return new Date(`${day}T${clock}${hoursEast ? `${hoursEast}:${minutesEast}` : "Z"}`).toISOString();
 }
 
-function faultOf(link: NewLink): BulkItem["fault"] {
+function faultOf(link: LinkCreation): BulkItem["fault"] {
   if (!isAddress(link.original_url)) return "url-scheme";
   if (link.slug && !/^[A-Za-z0-9_-]([A-Za-z0-9_.-]{0,98}[A-Za-z0-9_-])?$/.test(link.slug)) return "slug";
   return [link.expires_at, link.starts_at].every((time) => !time || isTime(time)) ? undefined : "bulk-time";
