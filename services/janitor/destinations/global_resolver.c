@@ -15,11 +15,14 @@
 
 #define ATTEMPT_MS 1000
 #define ATTEMPTS 3
-/*
- * c-ares has one per server and transport. The ARES_GETSOCK macros would shift into the sign bit
- * from the 16th socket on.
- */
+/* c-ares has one per server and transport. */
 #define SOCKETS_MAX 8
+
+/* What c-ares waits for at the moment. */
+struct sockets {
+	struct pollfd polled[SOCKETS_MAX];
+	nfds_t count;
+};
 
 struct lookup {
 	struct global_resolver_addresses found;
@@ -62,14 +65,38 @@ static bool is_literal(const char *host, struct lookup *lookup)
 	return true;
 }
 
-static enum err open_channel(const char *servers, ares_channel *out)
+/* A socket above SOCKETS_MAX is not polled: its server counts as silent. */
+static void on_socket(void *arg, ares_socket_t fd, int is_readable, int is_writable)
+{
+	struct sockets *sockets = arg;
+	nfds_t i = 0;
+	while (i < sockets->count && sockets->polled[i].fd != fd)
+		i++;
+	if (i == SOCKETS_MAX)
+		return;
+	if (!is_readable && !is_writable) {
+		if (i < sockets->count)
+			sockets->polled[i] = sockets->polled[--sockets->count];
+		return;
+	}
+	const int events = (is_readable ? POLLIN : 0) | (is_writable ? POLLOUT : 0);
+	sockets->polled[i] = (struct pollfd){ .fd = fd, .events = (short)events };
+	if (i == sockets->count)
+		sockets->count++;
+}
+
+/* sockets must live as long as the channel. */
+static enum err open_channel(const char *servers, struct sockets *sockets, ares_channel *out)
 {
 	char lookups[] = "b";
 	struct ares_options options = { .flags = ARES_FLAG_NOSEARCH,
 		                        .timeout = ATTEMPT_MS,
 		                        .tries = ATTEMPTS,
-		                        .lookups = lookups };
-	const int set = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS;
+		                        .lookups = lookups,
+		                        .sock_state_cb = on_socket,
+		                        .sock_state_cb_data = sockets };
+	const int set = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
+	                ARES_OPT_SOCK_STATE_CB;
 	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
 		return ERR_INTERNAL;
 	if (ares_init_options(out, &options, set) != ARES_SUCCESS) {
@@ -89,35 +116,26 @@ static void close_channel(ares_channel channel)
 	ares_library_cleanup();
 }
 
-/* One iteration of c-ares' event loop. */
-static void poll_once(ares_channel channel, int64_t wait_ms)
+/* One iteration of c-ares' event loop. It calls on_socket, so that the loop reads a copy. */
+static void poll_once(ares_channel channel, const struct sockets *sockets, int64_t wait_ms)
 {
-	ares_socket_t sockets[SOCKETS_MAX];
-	struct pollfd polled[SOCKETS_MAX];
-	nfds_t count = 0;
-	int wanted = ares_getsock(channel, sockets, SOCKETS_MAX);
-	for (int i = 0; i < SOCKETS_MAX; i++) {
-		short events = 0;
-		if (ARES_GETSOCK_READABLE(wanted, i))
-			events |= POLLIN;
-		if (ARES_GETSOCK_WRITABLE(wanted, i))
-			events |= POLLOUT;
-		if (events != 0)
-			polled[count++] = (struct pollfd){ .fd = sockets[i], .events = events };
-	}
+	struct sockets ready = *sockets;
 	struct timeval most = { wait_ms / 1000, wait_ms % 1000 * 1000 }, own;
 	const struct timeval *wait = ares_timeout(channel, &most, &own);
-	(void)poll(polled, count, (int)(wait->tv_sec * 1000 + wait->tv_usec / 1000 + 1));
+	(void)poll(ready.polled, ready.count,
+	           (int)(wait->tv_sec * 1000 + wait->tv_usec / 1000 + 1));
 	ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* handles timeouts */
-	for (nfds_t i = 0; i < count; i++)
+	for (nfds_t i = 0; i < ready.count; i++) {
+		const struct pollfd *each = &ready.polled[i];
 		ares_process_fd(channel,
-		                polled[i].revents & (POLLIN | POLLERR | POLLHUP) ? polled[i].fd
-		                                                                 : ARES_SOCKET_BAD,
-		                polled[i].revents & POLLOUT ? polled[i].fd : ARES_SOCKET_BAD);
+		                each->revents & (POLLIN | POLLERR | POLLHUP) ? each->fd
+		                                                             : ARES_SOCKET_BAD,
+		                each->revents & POLLOUT ? each->fd : ARES_SOCKET_BAD);
+	}
 }
 
-static void resolve(ares_channel channel, const char *host, int64_t timeout_ms,
-                    struct lookup *lookup)
+static void resolve(ares_channel channel, const struct sockets *sockets, const char *host,
+                    int64_t timeout_ms, struct lookup *lookup)
 {
 	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC,
 		                                   .ai_socktype = SOCK_STREAM };
@@ -128,7 +146,7 @@ static void resolve(ares_channel channel, const char *host, int64_t timeout_ms,
 		if (left_us <= 0)
 			ares_cancel(channel); /* calls on_addrinfo */
 		else
-			poll_once(channel, left_us / CLOCK_US_PER_MS);
+			poll_once(channel, sockets, left_us / CLOCK_US_PER_MS);
 	}
 }
 
@@ -137,11 +155,12 @@ enum err global_resolver_lookup(const char *servers, const char *host, int64_t t
 {
 	struct lookup lookup = { 0 };
 	if (!is_literal(host, &lookup)) {
+		struct sockets sockets = { .count = 0 };
 		ares_channel channel;
-		enum err err = open_channel(servers, &channel);
+		enum err err = open_channel(servers, &sockets, &channel);
 		if (err != OK)
 			return err;
-		resolve(channel, host, timeout_ms, &lookup);
+		resolve(channel, &sockets, host, timeout_ms, &lookup);
 		close_channel(channel);
 	}
 	if (lookup.has_private)
@@ -170,9 +189,10 @@ static bool has_valid_port(const char *server)
 bool global_resolver_server_is_valid(const char *server)
 {
 	struct client_ip address;
+	struct sockets sockets = { .count = 0 };
 	ares_channel channel;
 	if (client_ip_parse(server, strlen(server), &address) != OK || !has_valid_port(server) ||
-	    open_channel(server, &channel) != OK)
+	    open_channel(server, &sockets, &channel) != OK)
 		return false;
 	close_channel(channel);
 	return true;
