@@ -2,7 +2,7 @@
 
 PROGRAMS := redirector links-api analytics-consumer janitor migrate rebuild-stats waymark-topics embedded-broker
 
-.PHONY: help build demo test check unit one images e2e-images e2e-cluster e2e-spreadsheet e2e-mail e2e-oidc lint bench chaos fuzz memcheck format clean test-build
+.PHONY: help build demo test test-other check unit one images e2e-images e2e-cluster e2e-spreadsheet e2e-mail e2e-oidc lint bench chaos fuzz memcheck format clean test-build
 .NOTPARALLEL:
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo '  make unit     unit tests: seconds'
 	@echo '  make check    unit, contract, integration and end-to-end tests: minutes'
 	@echo '  make test     every test, with sanitizers; this is what continuous integration runs'
+	@echo '  make test-other   make test on the other of Debian 12 and 13, in a root of its own (as root); T=PATTERN, or WHAT="demo DEMO_ONCE=1"'
 	@echo '  make one T=PATTERN   the tests whose names match, e.g. make one T=outbox (tests/README.md)'
 	@echo '  make lint     packages, format, size, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, migrations, protos, asyncapi, openapi, manifests'
 	@echo '  make bench    measure; make chaos, make fuzz, make memcheck (valgrind, ThreadSanitizer): the long runs'
@@ -48,6 +49,10 @@ check: test-build
 
 test: test-build
 	@tests/all build/dev
+
+test-other:
+	@tools/setup other
+	@tests/other-release $(if $(T),one T='$(T)',$(or $(WHAT),test))
 
 one: test-build
 	@tests/all build/dev -R '$(or $(T),$(error which? make one T=PATTERN))'

@@ -20,7 +20,6 @@ USERS = 3
 KEYS = 60
 CLAIMS = 200
 ODD_REQUESTS = 300
-PG_DUMP = "/usr/lib/postgresql/15/bin/pg_dump"
 SERVICES = ("redirector", "links-api", "consumer", "janitor")
 
 
@@ -190,7 +189,7 @@ def searched(env, tmp_path_factory):
     folder = tmp_path_factory.mktemp("searched")
     state = pathlib.Path(env["STACK_STATE"])
     with open(folder / "postgres", "wb") as out:
-        subprocess.run([PG_DUMP, "--inserts"], env={**os.environ, **postgres_environment(env["PG_URL"])}, stdout=out, check=True, timeout=120)
+        subprocess.run(["pg_dump", "--inserts"], env={**os.environ, **postgres_environment(env["PG_URL"])}, stdout=out, check=True, timeout=120)
     (folder / "redis").write_bytes(b"\n".join(redis_contents(env["REDIS_URL"])))
     (folder / "kafka").write_bytes(b"\n".join(kafka.read_all()))
     (folder / "journals").write_bytes(b"".join(p.read_bytes() for p in sorted(state.glob("journal/**/*")) if p.is_file()))

@@ -20,6 +20,8 @@ class Machine:
         self.cache = folder / "cache"
         self.bin = folder / "bin"
         self.policy = folder / "policy-rc.d"
+        self.release = folder / "os-release"
+        self.is_release("ID=debian", 'VERSION_ID="13"')
         shutil.copytree(TOOLS, self.tools, ignore=shutil.ignore_patterns("lint", "__pycache__"))
         self.bin.mkdir()
         (self.cache / "geoip").mkdir(parents=True)
@@ -58,6 +60,9 @@ class Machine:
     def archive_classes(self, script):
         (self.tools / "kafka/archive-classes").write_text(f"#!/bin/bash\n{script}\n")
 
+    def is_release(self, *lines):
+        self.release.write_text("\n".join(lines) + "\n")
+
     def packages(self, lines):
         (self.tools / "packages.txt").write_text(lines + "\n")
 
@@ -69,6 +74,7 @@ class Machine:
             **os.environ,
             "WAYMARK_CACHE": str(self.cache),
             "POLICY_RC_D": str(self.policy),
+            "OS_RELEASE": str(self.release),
             "PATH": f"{self.bin}:{os.environ['PATH']}",
         }
         return subprocess.Popen([str(self.tools / "setup"), *arguments], env=environment, text=True, **options)
@@ -161,6 +167,29 @@ def test_names_packages_and_command_without_permission_to_install(machine):
     done = machine.setup("demo")
     assert done.returncode == 1
     assert "these packages need root: no-such-package. Run: sudo tools/setup" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "lines", [("ID=ubuntu", 'VERSION_ID="24.04"', 'PRETTY_NAME="Ubuntu 24.04"'), ("ID=debian", 'PRETTY_NAME="Debian GNU/Linux forky/sid"'), ("ID=debian", 'VERSION_ID="11"', 'PRETTY_NAME="Debian GNU/Linux 11 (bullseye)"')]
+)
+def test_names_the_releases_that_it_supports_on_any_other(machine, lines):
+    machine.packages("build no-such-package # missing")
+    machine.is_release(*lines)
+    done = machine.setup("demo")
+    assert done.returncode == 1
+    name = lines[-1].partition("=")[2].strip('"')
+    assert f"this is {name}. Waymark builds and runs on Debian 12 and 13; README.md says what to do elsewhere." in done.stderr
+
+
+@pytest.mark.parametrize("version", ["12", "13"])
+def test_installs_on_both_releases(machine, version):
+    machine.packages("build no-such-package # missing")
+    machine.is_release("ID=debian", f'VERSION_ID="{version}"')
+    machine.fake("id", "echo 1000")
+    machine.fake("sudo", SUDO)
+    machine.fake("apt-get", "echo \"$@\"")
+    machine.setup("demo")
+    assert "install -y --no-install-recommends no-such-package" in (machine.cache / "setup.log").read_text()
 
 
 def test_prevents_service_starts_only_while_apt_runs(machine):

@@ -2,11 +2,13 @@
 # The Debian packages of tools/packages.txt.
 
 as_root=()
+releases="12 13"
 
 packages_install() { # packages_install GROUP…
 	local missing
 	mapfile -t missing < <(packages_missing "$@")
 	[ ${#missing[@]} -gt 0 ] || return 0
+	packages_know_release
 	step "Debian packages: ${missing[*]}"
 	packages_become_root "${missing[*]}"
 	packages_keep_services_off
@@ -17,6 +19,15 @@ packages_install() { # packages_install GROUP…
 			"Run: sudo apt-get update && sudo apt-get install ${missing[*]}"
 	}
 	packages_disable_services "${missing[@]}"
+}
+
+# A package of the same name on another system can be too old or lack something, which a compiler would tell in its own words.
+packages_know_release() {
+	local ID=unknown VERSION_ID="" PRETTY_NAME="an unknown system"
+	# shellcheck source=/dev/null
+	. "${OS_RELEASE:-/etc/os-release}" 2>>"$log" || true
+	[[ "$ID" != debian || " $releases " != *" ${VERSION_ID:-none} "* ]] || return 0
+	die "this is $PRETTY_NAME. Waymark builds and runs on Debian ${releases// / and }; README.md says what to do elsewhere."
 }
 
 packages_missing() { # packages_missing GROUP…: those that are neither installed nor provided by an installed package
@@ -55,7 +66,7 @@ packages_disable_services() {
 	local package
 	for package in "$@"; do
 		case $package in
-		postgresql-15) "${as_root[@]}" systemctl disable postgresql.service >>"$log" 2>&1 || true ;;
+		postgresql) "${as_root[@]}" systemctl disable postgresql.service >>"$log" 2>&1 || true ;;
 		redis-server) "${as_root[@]}" systemctl disable redis-server.service >>"$log" 2>&1 || true ;;
 		nginx | haproxy | pgbouncer | rsyslog) "${as_root[@]}" systemctl disable "$package.service" >>"$log" 2>&1 || true ;;
 		esac

@@ -1,6 +1,7 @@
 """Paths in the tree and in the cache that tools/setup fills."""
 
 import filecmp
+import glob
 import os
 
 from .errors import StackError
@@ -10,6 +11,12 @@ TOPICS = os.path.join(TREE, "deploy", "topics.conf")
 KAFKA_RIGHTS = os.path.join(TREE, "deploy", "kafka-rights.conf")
 STUNNEL_CONF = os.path.join(TREE, "deploy", "k8s", "overlays", "production", "stunnel.conf")
 KAFKA_CHECKSUMS = os.path.join(TREE, "tools", "kafka", "jars.sha256")
+
+
+def postgres_programs():
+    """The folder of initdb, pg_dump and their like, of the newest PostgreSQL on this machine: 17 on Debian 13, 15 on Debian 12."""
+    found = glob.glob("/usr/lib/postgresql/*/bin")
+    return max(found, key=lambda folder: float(folder.split("/")[4]), default="/usr/lib/postgresql/bin")
 
 
 def program(build, name):

@@ -13,7 +13,7 @@ from .errors import StackError
 from .member import Member
 from .state import TIMEOUT_S
 
-BIN = "/usr/lib/postgresql/15/bin"
+BIN = paths.postgres_programs()
 ADMIN = "waymark_admin"
 CONNECTIONS = 1000  # Sixteen tests at once, as on a machine with six processors, need more than 200.
 DATABASE = "waymark"

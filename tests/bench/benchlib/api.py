@@ -138,7 +138,7 @@ class PgBench:
         for old in glob.glob(prefix + ".*"):
             os.remove(old)
         defined = [part for name, value in self.defined.items() for part in ("-D", f"{name}={value}")]
-        command = ["/usr/lib/postgresql/15/bin/pgbench", "-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "1", "-T", str(seconds)]
+        command = ["pgbench", "-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "1", "-T", str(seconds)]
         command += ["-f", self.path, "-l", "--log-prefix", prefix, *defined]
         environment = {**os.environ, **postgres_environment(self.stage.stores["PG_URL"])}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -201,7 +201,7 @@ class Bench:
         with tempfile.NamedTemporaryFile("w", suffix=".sql", dir=self.folder) as script:
             script.write(TRANSACTION_PER_CLICK.format(columns=columns).replace("\n SELECT", " SELECT").replace("\n SET", " SET"))
             script.flush()
-            command = ["/usr/lib/postgresql/15/bin/pgbench", "-n", "-M", "prepared", "-c", "1", "-t", str(TRANSACTION_PER_CLICK_CLICKS)]
+            command = ["pgbench", "-n", "-M", "prepared", "-c", "1", "-t", str(TRANSACTION_PER_CLICK_CLICKS)]
             command += ["-D", "n=0", "-f", script.name, self.database.url]
             began = time.monotonic()
             subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)

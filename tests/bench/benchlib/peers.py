@@ -33,7 +33,7 @@ STORES = ("postgres", "redis", "kafka")
 # As in deploy/k8s/overlays/production.
 PRODUCTION = (f"HTTP_LOOPS={os.cpu_count()}", "JOURNAL_MAX_BYTES=17179869184", "JOURNAL_FSYNC_MS=1000")
 TOPIC = "access-log"
-PACKAGES = ("nginx", "libnginx-mod-http-lua", "lua-nginx-redis", "redis-server", "rsyslog-kafka", "postgresql-15")
+PACKAGES = ("nginx", "libnginx-mod-http-lua", "lua-nginx-redis", "redis-server", "rsyslog-kafka", "postgresql")
 DURABILITY = (
     "To disk: PostgreSQL each commit; Redis and Waymark's journal each second; Kafka, one broker, and nginx's log when the kernel does."
 )
