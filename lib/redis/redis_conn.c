@@ -1,13 +1,14 @@
 /*
  * hiredis' blocking calls have a timeout for each read and write, so a server that trickles its
  * reply could block a caller forever. Here the context does not block, and one deadline covers the
- * whole call.
+ * whole call. hiredis connects and parses replies; the bytes go through here, with TLS or without.
  */
 #include "lib/redis/redis_conn.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include <hiredis/hiredis.h>
@@ -16,15 +17,19 @@
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/thread.h"
+#include "lib/redis/redis_tls.h"
 
 #define RUN_ID_DIGITS 16
-/* A script with entries of links is the longest. */
+/* Of commands that have not left. A script with entries of links is the longest. */
 #define COMMAND_BYTES_MAX (16U << 20)
 
 struct redis_conn {
 	redisContext *wire;
-	/* The command that is written last. */
-	struct strbuf command;
+	/* NULL: without TLS. */
+	struct redis_tls *tls;
+	/* Commands. The first sent bytes of them have left. */
+	struct strbuf commands;
+	size_t sent;
 	uint64_t run_id;
 	bool broken;
 	bool timed_out;
@@ -67,6 +72,32 @@ static enum err finish_connecting(struct redis_conn *conn, int64_t deadline_us)
 	return error == 0 ? OK : fail(conn, strerrordesc_np(error));
 }
 
+/* ERR_LIMIT: the socket is not ready. */
+static enum err fail_socket(struct redis_conn *conn)
+{
+	if (errno == EAGAIN || errno == EINTR)
+		return ERR_LIMIT;
+	return fail(conn, strerrordesc_np(errno));
+}
+
+static enum err send_plain(struct redis_conn *conn, const char *bytes, size_t len, size_t *written)
+{
+	ssize_t n = send(conn->wire->fd, bytes, len, MSG_NOSIGNAL);
+	if (n < 0)
+		return fail_socket(conn);
+	*written = (size_t)n;
+	return OK;
+}
+
+static enum err receive_plain(struct redis_conn *conn, char *bytes, size_t size, size_t *len)
+{
+	ssize_t n = recv(conn->wire->fd, bytes, size, 0);
+	if (n < 0)
+		return fail_socket(conn);
+	*len = (size_t)n;
+	return n > 0 ? OK : fail(conn, "Server closed the connection");
+}
+
 static void add_count(struct strbuf *b, char kind, size_t count)
 {
 	char text[24];
@@ -83,40 +114,56 @@ static void add_count(struct strbuf *b, char kind, size_t count)
 /* hiredis' own functions take three allocations and ten times as long. */
 enum err redis_conn_push(struct redis_conn *conn, const struct redis_arg *args, size_t count)
 {
-	struct strbuf *command = &conn->command;
-	strbuf_reset(command);
-	add_count(command, '*', count);
+	struct strbuf *commands = &conn->commands;
+	add_count(commands, '*', count);
 	for (size_t i = 0; i < count; i++) {
-		add_count(command, '$', args[i].len);
-		strbuf_add(command, args[i].bytes, args[i].len);
-		strbuf_add(command, "\r\n", 2);
+		add_count(commands, '$', args[i].len);
+		strbuf_add(commands, args[i].bytes, args[i].len);
+		strbuf_add(commands, "\r\n", 2);
 	}
-	if (strbuf_status(command) != OK)
-		return fail(conn, "the command is too long");
-	return redisAppendFormattedCommand(conn->wire, command->data, command->len) == REDIS_OK
-	               ? OK
-	               : fail(conn, conn->wire->errstr);
+	return strbuf_status(commands) == OK ? OK : fail(conn, "the command is too long");
 }
 
 enum err redis_conn_write(struct redis_conn *conn, bool *is_done)
 {
-	int done = 0;
-	if (redisBufferWrite(conn->wire, &done) != REDIS_OK)
-		return fail(conn, conn->wire->errstr);
-	*is_done = done;
+	const char *bytes = conn->commands.data + conn->sent;
+	size_t left = conn->commands.len - conn->sent, written = 0;
+	enum err err = OK;
+	if (left > 0 && conn->tls)
+		err = redis_tls_write(conn->tls, bytes, left, &written);
+	else if (left > 0)
+		err = send_plain(conn, bytes, left, &written);
+	if (err != OK && err != ERR_LIMIT)
+		return conn->tls ? fail(conn, redis_tls_message(conn->tls)) : err;
+	conn->sent += written;
+	*is_done = conn->sent == conn->commands.len;
+	if (*is_done) {
+		strbuf_reset(&conn->commands);
+		conn->sent = 0;
+	}
 	return OK;
 }
 
 enum err redis_conn_read(struct redis_conn *conn)
 {
-	return redisBufferRead(conn->wire) == REDIS_OK ? OK : fail(conn, conn->wire->errstr);
+	char bytes[REDIS_TLS_READ_SIZE];
+	size_t len = 0;
+	enum err err = conn->tls ? redis_tls_read(conn->tls, bytes, &len)
+	                         : receive_plain(conn, bytes, sizeof(bytes), &len);
+	if (err == ERR_LIMIT)
+		return OK;
+	if (err != OK)
+		return conn->tls ? fail(conn, redis_tls_message(conn->tls)) : err;
+	return redisReaderFeed(conn->wire->reader, bytes, len) == REDIS_OK
+	               ? OK
+	               : fail(conn, conn->wire->reader->errstr);
 }
 
 enum err redis_conn_pull(struct redis_conn *conn, struct redis_reply **reply)
 {
 	void *got = NULL;
-	if (redisGetReplyFromReader(conn->wire, &got) != REDIS_OK)
-		return fail(conn, conn->wire->errstr);
+	if (redisReaderGetReply(conn->wire->reader, &got) != REDIS_OK)
+		return fail(conn, conn->wire->reader->errstr);
 	if (!got)
 		return ERR_NOT_FOUND;
 	*reply = got;
@@ -220,17 +267,38 @@ static enum err identify(struct redis_conn *conn, int64_t deadline_us)
 	return err;
 }
 
-enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct redis_conn **out,
-                         char *why, size_t size)
+static enum err start_tls(struct redis_conn *conn, const struct redis_url *url, const char *ca_file,
+                          int64_t deadline_us)
+{
+	if (!url->is_tls)
+		return OK;
+	conn->tls = redis_tls_new(ca_file, url->host, conn->wire->fd);
+	for (;;) {
+		short wanted;
+		enum err err = redis_tls_handshake(conn->tls, &wanted);
+		if (err == OK)
+			return OK;
+		if (err != ERR_LIMIT)
+			return fail(conn, redis_tls_message(conn->tls));
+		err = wait_for(conn, wanted, deadline_us);
+		if (err != OK)
+			return err;
+	}
+}
+
+enum err redis_conn_open(const struct redis_url *url, const char *ca_file, int64_t timeout_ms,
+                         struct redis_conn **out, char *why, size_t size)
 {
 	int64_t deadline_us = deadline_in(timeout_ms);
 	struct redis_conn *conn = mem_zero(sizeof(*conn));
-	strbuf_init(&conn->command, COMMAND_BYTES_MAX);
+	strbuf_init(&conn->commands, COMMAND_BYTES_MAX);
 	conn->wire = url->socket[0] ? redisConnectUnixNonBlock(url->socket)
 	                            : redisConnectNonBlock(url->host, url->port);
 	if (!conn->wire)
 		abort(); /* out of memory */
 	enum err err = finish_connecting(conn, deadline_us);
+	if (err == OK)
+		err = start_tls(conn, url, ca_file, deadline_us);
 	if (err == OK)
 		err = authenticate(conn, url, deadline_us);
 	if (err == OK)
@@ -248,8 +316,9 @@ void redis_conn_close(struct redis_conn *conn)
 {
 	if (!conn)
 		return;
+	redis_tls_free(conn->tls);
 	redisFree(conn->wire);
-	strbuf_clear(&conn->command);
+	strbuf_clear(&conn->commands);
 	free(conn);
 }
 

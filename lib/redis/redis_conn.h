@@ -1,5 +1,5 @@
 /*
- * One thread at a time. A connection to Redis (hiredis, RESP2); after a failure it can only be
+ * One thread at a time. A connection to Redis (hiredis, RESP2), by TLS or without; after a failure it can only be
  * closed. Writing to a connection that Redis has closed raises SIGPIPE, which the program must
  * ignore (shutdown_new does). Most code uses a redis_pool or a redis_pipeline.
  */
@@ -26,11 +26,11 @@ struct redis_arg {
 
 /*
  * Connects, authenticates, selects the database and reads the server's run_id, all within
- * timeout_ms after name resolution. So a frozen server gives no connection. ERR_UNAVAILABLE: why
- * (size bytes) names the reason.
+ * timeout_ms after name resolution. So a frozen server gives no connection. ca_file: redis_tls_new,
+ * for a url with TLS. ERR_UNAVAILABLE: why (size bytes) names the reason.
  */
-enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct redis_conn **out,
-                         char *why, size_t size) MUST_CHECK;
+enum err redis_conn_open(const struct redis_url *url, const char *ca_file, int64_t timeout_ms,
+                         struct redis_conn **out, char *why, size_t size) MUST_CHECK;
 void redis_conn_close(struct redis_conn *conn);
 
 /*

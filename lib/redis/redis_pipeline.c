@@ -57,7 +57,8 @@ static enum err connect_once(struct redis_pipeline *p)
 	struct redis_conn *conn = NULL;
 	char why[128];
 	pthread_mutex_unlock(&p->mutex);
-	enum err err = redis_conn_open(&p->url, p->config.timeout_ms, &conn, why, sizeof(why));
+	enum err err = redis_conn_open(&p->url, p->config.ca_file, p->config.timeout_ms, &conn, why,
+	                               sizeof(why));
 	pthread_mutex_lock(&p->mutex);
 	if (err == OK) {
 		p->is_requested = false;

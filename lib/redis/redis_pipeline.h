@@ -25,6 +25,8 @@ struct redis_pipeline;
 
 struct redis_pipeline_config {
 	const char *url;
+	/* As of redis_pool_config. */
+	const char *ca_file;
 	/* From the call to its reply; for connecting as well. */
 	int64_t timeout_ms;
 	/* Calls without a reply. */

@@ -47,8 +47,8 @@ static enum err open_conn(void *ctx, bool for_health_check, void **out)
 	struct redis_conn *conn = NULL;
 	char why[128] = "";
 	uint64_t reconnects = count_reconnects(pool);
-	enum err err =
-		redis_conn_open(&pool->url, pool->config.timeout_ms, &conn, why, sizeof(why));
+	enum err err = redis_conn_open(&pool->url, pool->config.ca_file, pool->config.timeout_ms,
+	                               &conn, why, sizeof(why));
 	if (err == OK) {
 		*out = conn;
 		store_run_id(pool, redis_conn_run_id(conn), reconnects);

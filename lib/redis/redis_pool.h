@@ -23,6 +23,8 @@ struct redis_pool;
 struct redis_pool_config {
 	/* See redis_url.h. */
 	const char *url;
+	/* Borrowed; may be NULL (redis_tls_new). */
+	const char *ca_file;
 	size_t max;
 	/* Each: to get a connection, to connect, to run a call. */
 	int64_t timeout_ms;

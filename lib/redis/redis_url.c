@@ -14,9 +14,7 @@
 #define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 #define ADDRESS_CHARACTERS HOST_CHARACTERS ":%"
 
-#define NEEDS_TLS                                                                                  \
-	"asks for TLS, which a proxy such as stunnel has to do: let it listen on this machine, "   \
-	"and write redis://user:password@127.0.0.1:PORT (docs/stores.md)"
+#define NEEDS_TLS "asks for TLS in another form: write rediss://user:password@host:port"
 #define NEEDS_A_PROXY                                                                              \
 	"names a Sentinel or a cluster, which are not supported: write redis:// and the address "  \
 	"of a proxy that follows the master (docs/stores.md)"
@@ -98,7 +96,8 @@ static enum err parse(const char *text, struct redis_url *out, const char **part
 	struct redis_url url = { .port = DEFAULT_PORT };
 	bool is_socket = strncasecmp(text, "unix://", strlen("unix://")) == 0;
 	*part = "the scheme";
-	if (!is_socket && strncasecmp(text, "redis://", strlen("redis://")) != 0)
+	url.is_tls = strncasecmp(text, "rediss://", strlen("rediss://")) == 0;
+	if (!is_socket && !url.is_tls && strncasecmp(text, "redis://", strlen("redis://")) != 0)
 		return ERR_INVALID;
 	text = strchr(text, '/') + 2;
 	const char *at = memrchr(text, '@', strcspn(text, "/"));
@@ -121,7 +120,7 @@ enum err redis_url_parse(const char *text, struct redis_url *out)
 	return parse(text, out, &part);
 }
 
-/* Schemes that other clients know: rediss, valkeys, redis+tls, redis-sentinel, redis+cluster. */
+/* Schemes that other clients know: valkeys, redis+tls, redis-sentinel, redis+cluster. */
 static const char *reason_of_refusal(const char *text)
 {
 	char scheme[32];
@@ -129,8 +128,8 @@ static const char *reason_of_refusal(const char *text)
 	snprintf(scheme, sizeof(scheme), "%.*s", end ? (int)(end - text) : 0, text);
 	if (strcasestr(scheme, "sentinel") || strcasestr(scheme, "cluster"))
 		return NEEDS_A_PROXY;
-	return strcasestr(scheme, "rediss") || strcasestr(scheme, "valkeys") ||
-	                       strcasestr(scheme, "tls") || strcasestr(scheme, "ssl")
+	return strcasestr(scheme, "valkeys") || strcasestr(scheme, "tls") ||
+	                       strcasestr(scheme, "ssl")
 	               ? NEEDS_TLS
 	               : NULL;
 }
@@ -146,8 +145,8 @@ size_t redis_url_check(const char *text, struct strbuf *problems)
 		return env_expect(false, "REDIS_URL", reason, problems);
 	strbuf_add_format(
 		problems,
-		"REDIS_URL: %s is not valid; the form is redis://[user:password@]host:port[/db] or "
-		"unix://[user:password@]/path[?db=N]; in a user, a password or a path, write %% as "
+		"REDIS_URL: %s is not valid; the form is redis://[user:password@]host:port[/db], rediss:// "
+		"(TLS) or unix://[user:password@]/path[?db=N]; in a user, a password or a path, write %% as "
 		"%%25, / as %%2F, ? as %%3F and @ as %%40\n",
 		part);
 	return 1;

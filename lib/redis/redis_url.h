@@ -1,11 +1,12 @@
 /*
- * Pure. The URL of a Redis server: redis://[[user]:password@]host[:port][/db], or
+ * Pure. The URL of a Redis server: redis://[[user]:password@]host[:port][/db], rediss:// for TLS, or
  * unix://[[user]:password@]/path[?db=N]. User, password and path may be percent-encoded; an IPv6
  * host has brackets.
  */
 #ifndef WAYMARK_LIB_REDIS_REDIS_URL_H
 #define WAYMARK_LIB_REDIS_REDIS_URL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct redis_url {
 	/* The path of a Unix socket; "": host and port. */
 	char socket[108];
 	char host[256];
+	bool is_tls;
 	/* Default 6379. */
 	uint16_t port;
 	char user[128];
@@ -37,9 +39,11 @@ size_t redis_url_check(const char *text, struct strbuf *problems);
 
 /* Rows of a service's table of variables. The members of its struct config have these names. */
 #define REDIS_URL_VARS(config_, timeout_ms_)                                                       \
-	ENV_SECRET(                                                                                \
-		"REDIS_URL", config_, redis_url, NULL, 1,                                          \
-		"redis://[user:password@]host:port[/db] or unix://[user:password@]/path[?db=N]"),  \
+	ENV_SECRET("REDIS_URL", config_, redis_url, NULL, 1,                                       \
+	           "redis://[user:password@]host:port[/db], rediss:// for TLS, or "                \
+	           "unix://[user:password@]/path[?db=N]"),                                         \
+		ENV_TEXT("REDIS_SSL_CA_FILE", config_, redis_ssl_ca_file, "",                      \
+	                 "CA certificates (PEM) for rediss://; empty: those of the system"),       \
 		ENV_INT("REDIS_TIMEOUT_MS", config_, redis_timeout_ms, timeout_ms_, 1, 60000,      \
 	                "timeout of one Redis command; its caller then goes on without Redis")
 

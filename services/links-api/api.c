@@ -39,6 +39,7 @@ static enum err make_redis_pool(struct api *api, struct metrics *metrics)
 {
 	struct redis_pool_config redis = {
 		.url = api->config->redis_url,
+		.ca_file = api->config->redis_ssl_ca_file,
 		.max = (size_t)api->config->redis_connections,
 		.timeout_ms = api->config->redis_timeout_ms,
 		.clock = api->clock,

@@ -12,6 +12,7 @@
 #include "lib/links/host_guard.h"
 #include "lib/links/slug.h"
 #include "lib/postgres/pg_conn.h"
+#include "lib/redis/redis_tls.h"
 #include "lib/redis/redis_url.h"
 #include "services/links-api/destinations/app_url.h"
 #include "services/links-api/destinations/public_base.h"
@@ -258,6 +259,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	                              problems);
 	wrong += pg_conn_url_check(config->pg_url, problems);
 	wrong += redis_url_check(config->redis_url, problems);
+	wrong += redis_tls_check(config->redis_url, config->redis_ssl_ca_file, problems);
 	wrong += kafka_config_check(&config->kafka, problems);
 	wrong += access_token_check_secrets(config->jwt_secret, problems);
 	wrong += check_registration(config, problems);

@@ -11,6 +11,7 @@
 #include "lib/links/link_event.h"
 #include "lib/links/watermark.h"
 #include "lib/postgres/pg_conn.h"
+#include "lib/redis/redis_tls.h"
 #include "lib/redis/redis_url.h"
 #include "lib/visitors/visitor_facts.h"
 #include "services/redirector/pages/page_texts.h"
@@ -165,6 +166,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	                    "must be an IPv4 or IPv6 address", problems);
 	wrong += pg_conn_url_check(config->pg_url, problems);
 	wrong += redis_url_check(config->redis_url, problems);
+	wrong += redis_tls_check(config->redis_url, config->redis_ssl_ca_file, problems);
 	wrong += kafka_config_check(&config->kafka, problems);
 	wrong += kafka_config_check_name(config->link_feed_topic, "LINK_FEED_TOPIC", problems);
 	wrong += env_check_directory(config->journal_dir, "JOURNAL_DIR", problems);

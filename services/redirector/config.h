@@ -35,6 +35,7 @@ struct config {
 	int64_t pg_wait_ms;
 	int64_t pg_statement_timeout_ms;
 	char redis_url[REDIS_URL_SIZE];
+	char redis_ssl_ca_file[256];
 	int64_t redis_timeout_ms;
 	struct kafka_config kafka;
 

@@ -84,6 +84,7 @@ static enum err create_stores(struct redirector *r)
 	enum err err = redis_pool_new(
 		&(struct redis_pool_config){
 			.url = r->config->redis_url,
+			.ca_file = r->config->redis_ssl_ca_file,
 			.max = 2 * workers + 1, /* queries, fills, and the validity check */
 			.timeout_ms = r->config->redis_timeout_ms,
 			.clock = r->clock,
@@ -391,6 +392,7 @@ static enum err serve_visitors(struct redirector *r)
 {
 	r->pipeline = (struct redis_pipeline_config){
 		.url = r->config->redis_url,
+		.ca_file = r->config->redis_ssl_ca_file,
 		.timeout_ms = r->config->redis_timeout_ms,
 		.in_flight_max = LOOKUPS_MAX,
 		.clock = r->clock,

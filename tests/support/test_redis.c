@@ -35,6 +35,10 @@ struct test_redis {
 	pid_t pid;
 	char folder[TEST_FOLDER_SIZE];
 	char socket[TEST_FOLDER_SIZE + 16];
+	/* TLS: the certificate of the server, which is its own authority, and its key. */
+	bool has_tls;
+	char certificate[TEST_FOLDER_SIZE + 16];
+	char key[TEST_FOLDER_SIZE + 16];
 };
 
 static bool is_free(uint16_t port)
@@ -87,18 +91,25 @@ static void exec_redis(const struct test_redis *redis, pid_t parent)
 	int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null_fd < 0 || dup2(null_fd, STDOUT_FILENO) < 0 || getppid() != parent)
 		_exit(1);
-	execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "",
-	       "--appendonly", "no", "--dir", redis->folder, "--repl-diskless-sync-delay", "0",
-	       "--unixsocket", redis->socket, (char *)NULL);
+	/* Without TLS these are the settings' own defaults. */
+	execlp("redis-server", "redis-server", "--port", redis->has_tls ? "0" : port, "--bind",
+	       "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", redis->folder,
+	       "--repl-diskless-sync-delay", "0", "--unixsocket", redis->socket, "--tls-port",
+	       redis->has_tls ? port : "0", "--tls-cert-file", redis->certificate, "--tls-key-file",
+	       redis->key, "--tls-auth-clients", "no", (char *)NULL);
 	_exit(1);
 }
 
 static struct redis_conn *try_connecting(const struct test_redis *redis)
 {
-	struct redis_url url = { .host = "127.0.0.1", .port = redis->port };
+	struct redis_url url = { .host = "127.0.0.1",
+		                 .port = redis->port,
+		                 .is_tls = redis->has_tls };
 	struct redis_conn *conn = NULL;
 	char why[128];
-	return redis_conn_open(&url, CALL_MS, &conn, why, sizeof(why)) == OK ? conn : NULL;
+	return redis_conn_open(&url, redis->certificate, CALL_MS, &conn, why, sizeof(why)) == OK
+	               ? conn
+	               : NULL;
 }
 
 static void start(struct test_redis *redis)
@@ -125,15 +136,53 @@ static void end(struct test_redis *redis)
 	assert_int_equal(waitpid(redis->pid, NULL, 0), redis->pid);
 }
 
-struct test_redis *test_redis_new(void)
+/* For 127.0.0.1, valid for a day. */
+static void make_certificate(struct test_redis *redis)
+{
+	int status;
+	snprintf(redis->certificate, sizeof(redis->certificate), "%s/redis.pem", redis->folder);
+	snprintf(redis->key, sizeof(redis->key), "%s/redis.key", redis->folder);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO); /* its progress */
+		execlp("openssl", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+		       "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj", "/CN=test",
+		       "-addext", "subjectAltName=IP:127.0.0.1", "-out", redis->certificate,
+		       "-keyout", redis->key, (char *)NULL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static struct test_redis *make(bool has_tls)
 {
 	struct test_redis *redis = mem_zero(sizeof(*redis));
 	signal(SIGPIPE, SIG_IGN);
 	test_folder_make(redis->folder);
 	snprintf(redis->socket, sizeof(redis->socket), "%s/redis.sock", redis->folder);
+	redis->has_tls = has_tls;
+	if (has_tls)
+		make_certificate(redis);
 	take_port(redis);
 	start(redis);
 	return redis;
+}
+
+struct test_redis *test_redis_new(void)
+{
+	return make(false);
+}
+
+struct test_redis *test_redis_new_with_tls(void)
+{
+	return make(true);
+}
+
+const char *test_redis_certificate(const struct test_redis *redis)
+{
+	return redis->certificate;
 }
 
 void test_redis_free(struct test_redis *redis)
@@ -151,7 +200,8 @@ uint16_t test_redis_port(const struct test_redis *redis)
 
 void test_redis_url(const struct test_redis *redis, char url[static TEST_REDIS_URL_SIZE])
 {
-	snprintf(url, TEST_REDIS_URL_SIZE, "redis://127.0.0.1:%u", (unsigned)redis->port);
+	snprintf(url, TEST_REDIS_URL_SIZE, "redis%s://127.0.0.1:%u", redis->has_tls ? "s" : "",
+	         (unsigned)redis->port);
 }
 
 const char *test_redis_socket(const struct test_redis *redis)

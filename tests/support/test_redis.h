@@ -14,10 +14,14 @@ struct test_redis;
 
 /* The server is ready when this returns. It saves only on SAVE. */
 struct test_redis *test_redis_new(void);
+/* It accepts TLS only, and has a certificate for 127.0.0.1. */
+struct test_redis *test_redis_new_with_tls(void);
 void test_redis_free(struct test_redis *redis);
 
 uint16_t test_redis_port(const struct test_redis *redis);
 void test_redis_url(const struct test_redis *redis, char url[static TEST_REDIS_URL_SIZE]);
+/* The path of its certificate (PEM), which is its own authority. */
+const char *test_redis_certificate(const struct test_redis *redis);
 /* The path of its Unix socket. */
 const char *test_redis_socket(const struct test_redis *redis);
 

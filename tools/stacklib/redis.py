@@ -71,7 +71,7 @@ class Redis(Member):
 
 class RedisTunnel(Member):
     """
-    A stunnel for each service that uses Redis, because hiredis has no TLS. It is the sidecar of the pods in production
+    A stunnel for each service that uses Redis. It is the sidecar of the pods in production
     and reads the stunnel.conf of that overlay.
     """
 

@@ -44,6 +44,7 @@ struct config {
 	int64_t pg_heavy_connections;
 	int64_t pg_heavy_statement_timeout_ms;
 	char redis_url[REDIS_URL_SIZE];
+	char redis_ssl_ca_file[256];
 	int64_t redis_connections;
 	int64_t redis_timeout_ms;
 	struct kafka_config kafka;

@@ -62,6 +62,9 @@ TEST_CASE(parses_the_path_of_a_unix_socket)
 	assert_int_equal(url.db, 15);
 	assert_int_equal(redis_url_parse("Redis://h:1", &url), OK);
 	assert_string_equal(url.socket, "");
+	assert_false(url.is_tls);
+	assert_int_equal(redis_url_parse("Rediss://h:1", &url), OK);
+	assert_true(url.is_tls);
 }
 
 TEST_CASE(rejects_malformed_urls)
@@ -69,7 +72,8 @@ TEST_CASE(rejects_malformed_urls)
 	static const char *const wrong[] = {
 		"",
 		"redis:/h",
-		"rediss://h:1",
+		"rediss://",
+		"valkeys://h:1",
 		"http://h:1",
 		"redis://",
 		"redis://:6379",
