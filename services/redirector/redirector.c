@@ -101,24 +101,11 @@ static enum err create_stores(struct redirector *r)
 	return err;
 }
 
-static double memory_bytes(void *ctx)
-{
-	return (double)memory_cache_usage(ctx).bytes;
-}
-
-static double memory_evictions(void *ctx)
-{
-	return (double)memory_cache_usage(ctx).evictions;
-}
-
 static void create_lookup(struct redirector *r)
 {
 	r->memory = memory_cache_new((size_t)r->config->memory_cache_bytes,
 	                             r->config->memory_ttl_ms * CLOCK_US_PER_MS);
-	metrics_gauge_callback(r->metrics, "waymark_memory_cache_bytes", "Memory of cached links.",
-	                       NULL, memory_bytes, r->memory);
-	metrics_counter_callback(r->metrics, "waymark_memory_cache_evictions_total",
-	                         "Links evicted from memory.", NULL, memory_evictions, r->memory);
+	memory_cache_measure(r->memory, r->metrics);
 	r->changes = recent_changes_new();
 	memory_cache_use_feed(r->memory, &r->watermark, r->changes);
 	r->filter = slug_bloom_filter_new((size_t)r->config->slug_bloom_filter_slugs);

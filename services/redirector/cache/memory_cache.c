@@ -416,3 +416,21 @@ struct memory_cache_usage memory_cache_usage(struct memory_cache *cache)
 	}
 	return usage;
 }
+
+static double memory_bytes(void *ctx)
+{
+	return (double)memory_cache_usage(ctx).bytes;
+}
+
+static double memory_evictions(void *ctx)
+{
+	return (double)memory_cache_usage(ctx).evictions;
+}
+
+void memory_cache_measure(struct memory_cache *cache, struct metrics *metrics)
+{
+	metrics_gauge_callback(metrics, "waymark_memory_cache_bytes", "Memory of cached links.",
+	                       NULL, memory_bytes, cache);
+	metrics_counter_callback(metrics, "waymark_memory_cache_evictions_total",
+	                         "Links evicted from memory.", NULL, memory_evictions, cache);
+}

@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/base/metrics.h"
 #include "lib/links/link.h"
 #include "services/redirector/cache/recent_changes.h"
 #include "services/redirector/cache/watermark_tracker.h"
@@ -91,5 +92,7 @@ struct memory_cache_usage {
 
 /* The sum of all shards. */
 struct memory_cache_usage memory_cache_usage(struct memory_cache *cache);
+/* Its gauge and its counter. The cache must outlive metrics' last use. */
+void memory_cache_measure(struct memory_cache *cache, struct metrics *metrics);
 
 #endif
