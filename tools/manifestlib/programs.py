@@ -70,24 +70,26 @@ def environment(rendering, container):
 
 def check_config(program, values):
     """The problems that the program reports about these values."""
+    # A file of authorities is for TLS only.
+    samples = SAMPLES | ({"redis-url": "rediss://redis.example.com:6380"} if "REDIS_SSL_CA_FILE" in values else {})
     with tempfile.TemporaryDirectory(prefix="manifests-") as folder:
         run = subprocess.run(
             [tree.program(program), "--check-config"], capture_output=True, text=True, cwd=tree.ROOT,
-            env={name: substitute(name, value, folder) for name, value in values.items()} | sanitizers(),
+            env={name: substitute(name, value, folder, samples) for name, value in values.items()} | sanitizers(),
         )  # fmt: skip
     return [] if run.returncode == 0 else [line.replace(folder, "") for line in run.stderr.splitlines()[1:]]
 
 
-def substitute(name, value, folder):
+def substitute(name, value, folder, samples):
     """Replaces the path of a file of the pod by the path of a sample."""
     path = pathlib.Path(folder) / pathlib.PurePath(value).name
     if name == "JOURNAL_DIR":
         return str(path)
     if name == "GEOIP_DB":
         return ""
-    if name == "KAFKA_SSL_CA_FILE":
+    if name in ("KAFKA_SSL_CA_FILE", "REDIS_SSL_CA_FILE"):
         return AUTHORITIES
-    sample = SAMPLES.get(path.name) if value.startswith("/run/secrets/") else None
+    sample = samples.get(path.name) if value.startswith("/run/secrets/") else None
     if sample is None:
         return value
     path.write_text(sample)

@@ -77,6 +77,9 @@ PGSSLROOTCERT: /run/waymark/authorities/postgres.pem
 {{- end }}
 {{- if has "redis" .stores }}
 REDIS_URL_FILE: /run/secrets/waymark/redis-url
+{{- if eq $values.redis.tls "client" }}
+REDIS_SSL_CA_FILE: /run/waymark/authorities/redis.pem
+{{- end }}
 {{- end }}
 {{- if has "kafka" .stores }}
 {{- $sasl := ne $values.kafka.mechanism "none" }}
