@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "lib/links/host_policy.h"
+#include "services/links-api/destinations/public_base.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/oidc_client.h"
@@ -31,5 +32,6 @@ enum http_progress instance_handlers_get(void *ctx, struct http_exchange *x)
 	json_set(instance, "sign_in", oidc_client_list(r->api->oidc));
 	json_set_bool(instance, "mail", mail_queue_is_on(r));
 	json_set_text(instance, "workspace_creation", config->workspace_creation);
+	json_set_text(instance, "short_base", r->api->base->url);
 	return response_json(r, 200, instance);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/links/visit_limit.h"
 #include "lib/postgres/pg_pool.h"
@@ -19,6 +20,7 @@
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/link_write.h"
+#include "services/links-api/lists/link_days.h"
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/link_list_store.h"
 
@@ -30,11 +32,14 @@ struct page {
 	struct link_list list;
 	struct link *links;
 	struct link_details details;
+	/* Of link_days_read. */
+	int64_t *daily_humans;
 };
 
 static void page_free(struct page *page)
 {
 	free(page->links);
+	free(page->daily_humans);
 	link_details_clear(&page->details);
 	free(page);
 }
@@ -46,7 +51,13 @@ static enum err read_details(const struct request *r, struct pg_conn *conn, stru
 		ids[i] = page->links[i].entry.id;
 		link_aliases_want(&page->details.aliases, &page->links[i]);
 	}
-	return link_details_read(&page->details, r, conn, ids, page->list.count);
+	enum err err = link_details_read(&page->details, r, conn, ids, page->list.count);
+	if (err != OK || page->params.days == 0)
+		return err;
+	size_t days = (size_t)page->params.days;
+	page->daily_humans = mem_array(page->list.count * days + 1, sizeof(*page->daily_humans));
+	return link_days_read(conn, ids, page->list.count, clock_utc_day(request_now_us(r)), days,
+	                      page->daily_humans);
 }
 
 static enum err read_page(const struct request *r, struct page *page)
@@ -80,12 +91,25 @@ static struct json *page_json(const struct page *page)
 	return response_pagination_json(&pagination);
 }
 
+static struct json *days_json(const struct page *page, size_t place)
+{
+	size_t days = (size_t)page->params.days;
+	struct json *json = json_new_array();
+	for (size_t day = 0; day < days; day++)
+		json_append_int(json, page->daily_humans[place * days + day]);
+	return json;
+}
+
 static enum http_progress answer_page(struct request *r, const struct page *page)
 {
 	struct json *links = json_new_array();
-	for (size_t i = 0; i < page->list.count; i++)
-		json_append(links, link_json_new(&page->links[i], &page->details, i, r->api->base,
-		                                 request_now_us(r)));
+	for (size_t i = 0; i < page->list.count; i++) {
+		struct json *link = link_json_new(&page->links[i], &page->details, i, r->api->base,
+		                                  request_now_us(r));
+		if (page->daily_humans)
+			json_set(link, "daily_humans", days_json(page, i));
+		json_append(links, link);
+	}
 	struct json *answer = json_new_object();
 	json_set(answer, "links", links);
 	json_set(answer, "pagination", page_json(page));

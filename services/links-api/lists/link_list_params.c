@@ -14,6 +14,7 @@
 #include "lib/links/link_store.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/query_params.h"
+#include "services/links-api/lists/link_days.h"
 
 #define CHECKSUM_BYTES 8
 #define POSITION_DIGITS 32
@@ -54,6 +55,11 @@ static void read_page(struct reading *reading)
 static void read_limit(struct reading *reading)
 {
 	read_number(reading, LINK_LIST_PARAMS_LIMIT_MAX, &reading->out->limit);
+}
+
+static void read_days(struct reading *reading)
+{
+	read_number(reading, LINK_DAYS_MAX, &reading->out->days);
 }
 
 /* Only copies: the check needs all other parameters. */
@@ -156,6 +162,7 @@ static const struct parameter {
 } parameters[] = {
 	{ "page", LIST, read_page },
 	{ "limit", LIST, read_limit },
+	{ "days", LIST, read_days },
 	{ "cursor", LIST, read_cursor },
 	{ "sort", LIST, read_sort },
 	{ "order", LIST, read_order },

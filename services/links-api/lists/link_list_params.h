@@ -44,6 +44,8 @@ struct link_list_params {
 	/* From 1; 0 = after a cursor. */
 	int64_t page;
 	int64_t limit;
+	/* Visits of how many days stand beside each link; 0 = none. */
+	int64_t days;
 	/* If page is 0. */
 	struct link_list_params_cursor after;
 	enum link_list_params_sort sort;
@@ -77,9 +79,10 @@ struct link_list_params {
 };
 
 enum link_list_params_kind {
-	LINK_LIST_PARAMS_LIST, /* page or cursor, limit, sort, order, q, tag, state, filter, workspace
-	                          */
-	LINK_LIST_PARAMS_CHANGE, /* filter (required) and workspace */
+	/* page or cursor, limit, days, sort, order, q, tag, state, filter, workspace */
+	LINK_LIST_PARAMS_LIST,
+	/* filter (required) and workspace */
+	LINK_LIST_PARAMS_CHANGE,
 };
 
 /*

@@ -131,6 +131,21 @@ def test_a_list_shows_current_counts(user, database):
     assert listed["last_visited_at"]
 
 
+def test_a_list_shows_the_days_of_each_link_folded_or_not(user, database):
+    quiet, busy = user.create(), user.create()
+    database.run("INSERT INTO rollup_day (link_id, day, humans, bots, uniques) VALUES (%s, current_date - 2, 5, 9, 1), (%s, current_date - 30, 7, 0, 1)", busy["id"], busy["id"])
+    database.run(
+        "INSERT INTO rollup_delta (link_id, hour, humans, bots, uniques)"
+        " SELECT %s, date_trunc('day', now(), 'UTC') + i * interval '1 second', 2, 1, 1 FROM generate_series(1, 2) AS i",
+        busy["id"],
+    )
+    assert [link["daily_humans"] for link in shown(user, "?days=3")["links"]] == [[5, 0, 4], [0, 0, 0]]
+    assert [link["id"] for link in shown(user, "?days=3")["links"]] == [busy["id"], quiet["id"]]
+    assert shown(user, "?days=31")["links"][0]["daily_humans"][0] == 7
+    assert "daily_humans" not in shown(user)["links"][0]
+    assert user.call("GET", "/api/links?days=91").json["errors"][0]["pointer"] == "/days"
+
+
 def test_a_listed_link_expires_on_time(user):
     for seconds in (1.5, 6, 24):  # on a busy machine the request may take longer
         end = round(time.time() + seconds, 3)  # the API has milliseconds
