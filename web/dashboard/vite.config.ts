@@ -2,15 +2,15 @@ import { defineConfig } from "vite";
 import { browsers, targets } from "./build/browsers.mjs";
 import { budget } from "./build/budget.mjs";
 import { licences } from "./build/licences.mjs";
+import { sprite } from "./build/sprite.mjs";
 import { texts } from "./build/texts.mjs";
-import { uplot } from "./build/uplot.mjs";
 import { world } from "./build/world.mjs";
 
 const api = process.env.LINKS_API_URL ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
   base: "/app/",
-  plugins: [world(), uplot(), browsers(), licences(), texts(), budget()],
+  plugins: [world(), sprite(), browsers(), licences(), texts(), budget()],
   esbuild: { jsx: "automatic", jsxImportSource: "preact" },
   build: {
     target: targets,

@@ -257,7 +257,8 @@ enum http_progress document_dashboard(void *ctx, struct http_exchange *x)
 	http_exchange_add_fixed_header(
 		x, "Content-Security-Policy",
 		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+		"connect-src 'self'; font-src 'self'; manifest-src 'self'; worker-src 'self'; "
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
 		"require-trusted-types-for 'script'");
 	http_exchange_add_fixed_header(x, "Referrer-Policy", "no-referrer");
 	return send_document(ctx, &found);

@@ -79,7 +79,7 @@ def on_links(page, base):
 
 
 def on_overview(page, base):
-    page.goto(f"{base}/app/")
+    page.goto(f"{base}/app/statistics")
     settle(page)
     page.evaluate(WATCH)
     yield "a range by its key", lambda: timed(page, lambda: page.keyboard.press("w")), lambda: page.keyboard.press("m")
@@ -90,7 +90,7 @@ def main():
     base, email = sys.argv[1:]
     with sync_playwright() as playwright:
         dashboard = Dashboard(playwright, base, email)
-        names = {"the start page": "/login", "the overview": "/", "the links": "/links"}
+        names = {"the start page": "/login", "the statistics": "/statistics", "the links": "/links"}
         views = {name: [dashboard.view(path) for _ in range(VIEWS)] for name, path in names.items()}
         interactions = {}
         page = dashboard.open()

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import expect, sync_playwright
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-TIMEOUT_MS = 60_000
+TIMEOUT_MS = int(os.environ.get("T_MS", "60000"))
 PASSWORD = "correct horse battery"
 AXE = pathlib.Path(os.environ["AXE"]).read_text() if "AXE" in os.environ else ""
 
@@ -20,12 +20,12 @@ FOCUSED = """(() => {
     return (focused.getAttribute("aria-label") ?? focused.labels?.[0]?.textContent ?? focused.textContent).trim();
 })()"""
 STOPS_MAX = 100
-# Texts of which a part is not shown. The account beside the menu may be shortened, and an address after its second line.
-CUT_OFF = """[...document.querySelectorAll("body *:not(.who)")].filter((each) => {
+# Texts of which a part is not shown, without the "…" that says so.
+CUT_OFF = """[...document.querySelectorAll("body *:not(.link-line)")].filter((each) => {
     const hasText = [...each.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim() !== "");
-    const { overflowX, clipPath } = getComputedStyle(each);
+    const { overflowX, clipPath, textOverflow } = getComputedStyle(each);
     const isCut = each.scrollWidth > each.clientWidth || (each.scrollHeight > each.clientHeight && !each.matches(".ellipsis"));
-    return hasText && overflowX === "hidden" && clipPath === "none" && isCut;
+    return hasText && overflowX === "hidden" && clipPath === "none" && textOverflow !== "ellipsis" && isCut;
 }).map((each) => each.textContent)"""
 
 
@@ -63,7 +63,14 @@ class Window:
         self.page.on("request", self._check_origin)
         self.page.on("console", self._check_console)
         self.page.on("pageerror", lambda error: self.faults.append(f"exception: {error}"))
-        self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("dialog", self._answer)
+
+    def _answer(self, dialog):
+        """Only the browser asks, before it leaves a form with changes."""
+        if dialog.type == "beforeunload":
+            return dialog.accept()
+        self.faults.append(f"dialog: {dialog.message}")
+        return dialog.dismiss()
 
     def _check_origin(self, request):
         if not request.url.startswith((self.base + "/", "data:", "blob:")):
@@ -86,7 +93,7 @@ class Window:
         self.page.get_by_role("button", name="Create account").click()
         if message:
             expect(self.page.get_by_text(message)).to_be_visible()
-        expect(self.page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
+        expect(self.page.get_by_role("heading", level=1, name="Links")).to_be_visible()
 
     def enter(self, email):
         """Through the form of somebody who has an account."""
@@ -94,7 +101,7 @@ class Window:
         self.page.get_by_label("E-mail address", exact=True).fill(email)
         self.page.get_by_label("Password", exact=True).fill(PASSWORD)
         self.page.get_by_role("main").get_by_role("button", name="Log in").click()
-        expect(self.page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
+        expect(self.page.get_by_role("heading", level=1, name="Links")).to_be_visible()
 
     def login(self, email):
         """Without the form: the journey through it has a test of its own."""
@@ -131,11 +138,28 @@ class Window:
             self.page.keyboard.press(key)
         self.page.keyboard.press("Enter")
 
+    def pick(self, button, choice):
+        """A choice of a list that a button opens."""
+        self.page.get_by_role("button", name=button).click()
+        self.page.get_by_role("option", name=choice, exact=True).click()
+
+    def log_out(self):
+        self.page.get_by_role("button", name="Account and help").click()
+        self.page.get_by_role("menuitem", name="Log out").click()
+
+    def period(self):
+        """What is counted, in words."""
+        if self.page.locator(".info").count() == 0:
+            self.page.locator(".metric-info button").click()
+        return self.page.locator(".info")
+
     def violations(self, rules=None):
         """What axe finds by all the rules that it has on by default, or by these alone."""
         if not self.page.evaluate("'axe' in window"):
             # Not through a script element, which the policy of the page rejects.
             self.context.new_cdp_session(self.page).send("Runtime.evaluate", {"expression": AXE})
+        # In the middle of a movement, colours are mixed.
+        self.page.evaluate("Promise.all(document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime < Infinity).map((each) => each.finished))")
         options = {"resultTypes": ["violations"], **({"runOnly": {"type": "rule", "values": rules}} if rules else {})}
         found = self.page.evaluate("options => axe.run(document, options)", options)["violations"]
         return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]

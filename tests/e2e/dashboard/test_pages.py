@@ -45,7 +45,7 @@ def test_what_is_left_of_the_day_and_a_deleted_name_are_said(env, page, window, 
 
 def test_a_closed_instance_offers_nothing_to_strangers(window):
     page = window.page
-    instance = {"registration": "invite", "registration_domains": [], "anonymous_links": False, "public_stats": False, "password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone"}  # fmt: skip
+    instance = {"registration": "invite", "registration_domains": [], "anonymous_links": False, "public_stats": False, "password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone", "short_base": "https://go.example"}  # fmt: skip
     page.route("**/api/instance", lambda route: route.fulfill(json=instance))
     for path, said in (("/start", "Log in to create links"), ("/login", "Welcome back"), ("/register", "You need an invitation")):
         window.goto(path)
@@ -352,7 +352,7 @@ def test_what_users_and_visitors_write_is_never_executed(page, window, user, vis
     visits = lambda link: user.call("GET", f"/api/links/{link['id']}/visits?bots=include").json["visits"]  # noqa: E731
     wait_until(lambda: all(len(visits(link)) == 10 for link in links), 60, "the visits")
     hostile = f"?utm_source={urllib.parse.quote(PAYLOADS[0])}"
-    paths = ["/links", "/links?page=2", "/links?q=<script>window.hit=1</script>", "/", "/" + hostile, "/login?next=javascript:window.hit=1", "/login?next=//evil.example"]
+    paths = ["/links", "/links?page=2", "/links?q=<script>window.hit=1</script>", "/statistics", "/statistics" + hostile, "/login?next=javascript:window.hit=1", "/login?next=//evil.example"]
     for path in [*paths, *(f"/links/{link['id']}?bots=include" for link in links), f"/links/{links[0]['id']}{hostile}"]:
         window.goto(path)
         window.settle()
@@ -362,7 +362,7 @@ def test_what_users_and_visitors_write_is_never_executed(page, window, user, vis
     expect(page.get_by_role("region", name="Campaigns").locator("tbody td.muted").first).to_have_text("10%")
 
 
-PAGES = ["/", "/links", "/links?edit=new", "/links?state=deleted", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/members", "/workspace", "/workspaces", "/audit", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/reports", "/admin/mail", "/admin/apps", "/admin/audit", "/nowhere"]  # fmt: skip
+PAGES = ["/statistics", "/links", "/links?edit=new", "/links?state=deleted", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/members", "/workspace", "/workspaces", "/audit", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/reports", "/admin/mail", "/admin/apps", "/admin/audit", "/nowhere"]  # fmt: skip
 GUEST_PAGES = ["/start", "/login", "/register", "/reset", "/confirm", "/shared#none", "/invitation#none"]
 
 
@@ -396,7 +396,7 @@ def picture(window, path, variant):
     """Into build/screenshots with SCREENSHOTS=1."""
     if os.environ.get("SCREENSHOTS") != "1":
         return
-    name = re.sub(r"\W+", "-", path.split("?")[0].split("wmshare")[0].format(id="link")).strip("-") or "overview"
+    name = re.sub(r"\W+", "-", path.split("?")[0].split("wmshare")[0].format(id="link")).strip("-") or "links"
     window.page.screenshot(path=ROOT / f"build/screenshots/{name}-{variant}.png", full_page="edit" not in path)
 
 

@@ -118,10 +118,10 @@ def show_short_addresses(env, page):
 
 
 PICTURES = [
-    ("dashboard", "/?compare=1", {}),
+    ("dashboard", "/statistics?compare=1", {}),
     ("dashboard-link", "/links/{id}?range=30d", {"color_scheme": "dark"}),
     ("dashboard-links", "/links?sort=humans&order=desc", {}),
-    ("dashboard-phone", "/?range=7d", {"viewport": {"width": 390, "height": 844}}),
+    ("dashboard-phone", "/statistics?range=7d", {"viewport": {"width": 390, "height": 844}}),
 ]
 
 

@@ -135,7 +135,7 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     other.page.get_by_label("E-mail address").fill(colleague)
     other.page.get_by_label("Name").fill("Kim Koch")
     other.page.get_by_role("button", name="Create account and accept").click()
-    expect(other.page.get_by_role("heading", level=1)).to_have_text("Overview")
+    expect(other.page.get_by_role("heading", level=1)).to_have_text("Links")
     expect(other.page.get_by_role("button", name="Workspace: Acme & Söhne")).to_be_visible()
     other.page.get_by_role("link", name="Links", exact=True).click()
     other.page.get_by_role("button", name="Create link").first.click()
@@ -226,7 +226,7 @@ def test_an_editor_makes_links_and_moves_them_to_a_workspace_of_their_own_and_ba
     page = window.page
     window.goto("/")
     switch(page, "Acme")
-    expect(page).to_have_url(re.compile(rf"/app/w/{team.id}/$"))
+    expect(page).to_have_url(re.compile(rf"/app/w/{team.id}/(links)?$"))
     window.settle()
     page.keyboard.press("c")
     page.get_by_label("Destination", exact=True).fill("https://example.com/by-editor")
@@ -249,7 +249,7 @@ def test_an_editor_makes_links_and_moves_them_to_a_workspace_of_their_own_and_ba
     page.get_by_role("link", name="Members").click()
     expect(row(page, team.owner.email)).to_contain_text("Owner")
     expect(page.get_by_role("button", name="Invite")).to_have_count(0)
-    page.get_by_role("link", name="Workspace", exact=True).click()
+    page.get_by_role("link", name="Settings", exact=True).click()
     expect(page.get_by_text("Your role here: Editor")).to_be_visible()
     expect(page.get_by_role("main").get_by_role("button")).to_have_count(0)
 
@@ -271,11 +271,11 @@ def test_a_viewer_finds_the_figures_and_no_button_that_would_be_refused(team, en
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     row(page, "Spring").get_by_role("link").first.click()
-    expect(page.locator(".tile-count").first).to_have_text("1")
+    expect(page.locator(".metric-count").first).to_have_text("1")
     expect(page.get_by_text(f"Created by {team.owner.email}")).to_be_visible()
     expect(page.get_by_role("button", name="Share", exact=True)).to_have_count(0)
     writing = re.compile("^(Create|Invite|Revoke|Delete|Save$|Share$|Move|Rename|Hand over)")
-    for path in ("/", "/?tag=sale", "/links?edit=new", "/tags", "/live", "/shares", "/members", "/workspace"):
+    for path in ("/statistics", "/statistics?tag=sale", "/links?edit=new", "/tags", "/live", "/shares", "/members", "/workspace"):
         window.goto(f"/w/{team.id}{path}")
         window.settle()
         expect(page.get_by_role("main").get_by_role("button", name=writing)).to_have_count(0)
@@ -314,7 +314,7 @@ def test_an_administrator_changes_a_role_and_removes_a_member_by_keyboard_alone(
     window.press("Remove")
     expect(page.get_by_text(f"{team.editor.email} is removed.")).to_be_visible()
     assert team.editor.call("GET", team.path("/links")).status == 404
-    window.press("Workspace")
+    window.press("Settings")
     window.tab_to("Name")
     keys.press("Control+A")
     keys.type("Acme Ltd")
@@ -332,7 +332,7 @@ def test_an_owner_hands_over_and_leaves_and_the_last_one_cannot(team, enter):
     window.goto(f"/w/{team.id}/members")
     expect(page.get_by_text("You are the only owner.")).to_be_visible()
     expect(row(page, team.owner.email).get_by_role("button")).to_have_count(0)
-    page.get_by_role("link", name="Workspace", exact=True).click()
+    page.get_by_role("link", name="Settings", exact=True).click()
     page.get_by_label("To", exact=True).select_option(team.admin.email)
     page.get_by_role("button", name="Hand over").click()
     page.get_by_role("dialog").get_by_role("button", name="Hand over").click()
@@ -392,7 +392,8 @@ def test_each_address_names_its_workspace_and_goes_back_and_forth(team, enter):
     page.get_by_role("link", name="Links", exact=True).click()
     expect(row(page, "Of the team")).to_be_visible()
     expect(row(page, "Of my own")).to_have_count(0)
-    page.get_by_role("link", name="Account", exact=True).click()
+    page.get_by_role("button", name="Account and help").click()
+    page.get_by_role("menuitem", name="Account").click()
     expect(page.get_by_role("button", name="Workspace: Acme")).to_be_visible()
     for _ in range(3):
         page.go_back()
@@ -411,12 +412,12 @@ def test_everything_of_a_workspace_is_asked_in_it(team, enter, visitor):
     window = enter(team.owner)
     asked = []
     window.page.on("request", lambda request: asked.append(urllib.parse.urlsplit(request.url)._replace(scheme="", netloc="").geturl()))
-    for path in ("/", "/links", f"/links/{link['id']}", "/tags", "/keys", "/shares", "/members", "/workspace", "/audit", "/live"):
+    for path in ("/statistics", "/links", f"/links/{link['id']}", "/tags", "/keys", "/shares", "/members", "/workspace", "/audit", "/live"):
         window.goto(f"/w/{team.id}{path}")
         window.settle()
     expect(window.page.get_by_text("Connected")).to_be_visible()
     visitor.follow(link["slug"])
-    expect(row(window.page, f"/{link['slug']}")).to_be_visible()
+    expect(window.page.get_by_role("listitem").filter(has_text=link["slug"])).to_be_visible()
     routes = [each for each in asked if each.startswith("/api/")]
     prefix = f"/api/workspaces/{team.id}"
     assert [each for each in routes if not each.startswith(prefix) and not OUTSIDE.match(each)] == []
@@ -431,7 +432,7 @@ def test_nobody_learns_of_a_workspace_of_others(team, enter, user):
         expect(window.page.get_by_role("heading", level=1)).to_have_text("This workspace does not exist")
     window.page.get_by_role("main").get_by_role("link", name="Workspaces").click()
     window.page.get_by_role("link", name="Personal").click()
-    expect(window.page.get_by_role("heading", level=1)).to_have_text("Overview")
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Links")
 
 
 def test_the_pages_of_a_team_are_accessible_and_nothing_is_cut_off(team, enter, browser):

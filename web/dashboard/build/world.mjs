@@ -5,8 +5,8 @@ import { createRequire } from "node:module";
 import { geoArea, geoCentroid, geoNaturalEarth1, geoPath } from "d3-geo";
 import { feature } from "topojson-client";
 
-const WIDTH = 1000;
-const HEIGHT = 480;
+const WIDTH = 700;
+const HEIGHT = 336;
 const require = createRequire(import.meta.url);
 const numericToAlpha2 = require("i18n-iso-countries").getNumericCodes();
 
@@ -46,6 +46,14 @@ function relative(path) {
   return rings.join("").replaceAll(" -", "-");
 }
 
+/** Of the largest part: that of all parts of France lies in the Atlantic. */
+function center(projection, { geometry }) {
+  const parts = geometry.type === "Polygon" ? [geometry.coordinates] : geometry.coordinates;
+  const polygons = parts.map((coordinates) => ({ type: "Polygon", coordinates }));
+  const largest = polygons.reduce((best, each) => (geoArea(each) > geoArea(best) ? each : best));
+  return projection(geoCentroid(largest)).map(Math.round);
+}
+
 export function drawWorld() {
   const coarse = countries("110m").filter((country) => alpha2(country) && alpha2(country) !== "AQ");
   const projection = geoNaturalEarth1().precision(0).fitSize([WIDTH, HEIGHT], { type: "FeatureCollection", features: coarse });
@@ -56,7 +64,8 @@ export function drawWorld() {
     .filter((country) => alpha2(country) && alpha2(country) !== "AQ" && !drawn.has(alpha2(country)))
     .filter((country) => !drawn.has(alpha2(country)) && drawn.add(alpha2(country)) && geoArea(country) > 0)
     .map((country) => [alpha2(country), ...projection(geoCentroid(country)).map((at) => Math.round(at * 10) / 10)]);
-  return { width: WIDTH, height: HEIGHT, shapes, dots };
+  const centers = Object.fromEntries([...coarse.map((country) => [alpha2(country), center(projection, country)]), ...dots.map(([code, x, y]) => [code, [Math.round(x), Math.round(y)]])]);
+  return { width: WIDTH, height: HEIGHT, shapes, dots, centers };
 }
 
 export function world() {

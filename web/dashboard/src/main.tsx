@@ -16,3 +16,13 @@ followTranslation(root);
 await Promise.all([loadLanguage(), startSession(), loadInstance()]);
 root.textContent = "";
 render(<App />, root);
+
+/** Browsers that require trusted types take a constant address only through a policy. Over plain http there are no service workers. */
+function registerWorker(): void {
+  const url = "/app/sw.js";
+  const policies = (window as unknown as { trustedTypes?: { createPolicy: (name: string, rules: object) => { createScriptURL: (url: string) => string } } }).trustedTypes;
+  const trusted = policies?.createPolicy("worker", { createScriptURL: () => url }).createScriptURL(url) ?? url;
+  navigator.serviceWorker?.register(trusted).catch(() => {}); // the pages work without it
+}
+
+if (import.meta.env.PROD) registerWorker();

@@ -61,17 +61,30 @@ async function send(method: string, path: string, { params = {}, headers, body, 
   }
 }
 
-const caller = (method: string) => (path: string, options?: Options) => send(method, path, options);
+/** Whether the session has ended, and not a password that is wrong. */
+const isSessionOver = ({ response, error }: Outcome<unknown>) => response.status === 401 && ["", "credentials-missing", "session-ended"].includes(toApiError(response, error).kind);
+
+/** Where the session has ended, the person logs in again above the page, and the request is sent once more. */
+async function call(method: string, path: string, options?: Options): Promise<Outcome<unknown>> {
+  const outcome = await send(method, path, options);
+  if (!isSessionOver(outcome) || options?.headers?.Authorization || !(await onUnauthorized())) return outcome;
+  return send(method, path, options);
+}
+
+const caller = (method: string) => (path: string, options?: Options) => call(method, path, options);
 
 /** With the types of openapi-fetch and a tenth of its code. */
 export const api = { GET: caller("GET"), POST: caller("POST"), PUT: caller("PUT"), PATCH: caller("PATCH"), DELETE: caller("DELETE") } as unknown as Client<paths>;
 
-let onUnauthorized: () => void = () => {};
+let onUnauthorized: () => Promise<boolean> = async () => false;
 let onUnknownZone: () => void = () => {};
 let onFactorRequired: () => void = () => {};
 
-/** Called when a request is rejected because the session has ended, the server does not know the time zone, or a second factor is missing. */
-export function setRejectionHandlers(unauthorized: () => void, unknownZone: () => void, factorRequired: () => void): void {
+/**
+ * Called when a request is rejected because the session has ended, the server does not know the time zone, or a second factor is missing.
+ * unauthorized: whether the person is logged in again.
+ */
+export function setRejectionHandlers(unauthorized: () => Promise<boolean>, unknownZone: () => void, factorRequired: () => void): void {
   onUnauthorized = unauthorized;
   onUnknownZone = unknownZone;
   onFactorRequired = factorRequired;
@@ -89,8 +102,8 @@ export function toApiError(response: Response, body: unknown): ApiError {
   return new ApiError(response.status, problem, requestId, Number(response.headers.get("Retry-After") ?? 0));
 }
 
-/** The result of a call, or an ApiError. rejected is called if the credentials are no longer valid. */
-export async function unwrap<T>(call: Promise<Outcome<T>>, rejected = onUnauthorized): Promise<T> {
+/** The result of a call, or an ApiError. rejected is called if the credentials that the call named are no longer valid. */
+export async function unwrap<T>(call: Promise<Outcome<T>>, rejected = () => {}): Promise<T> {
   let outcome: Outcome<T>;
   try {
     outcome = await call;
@@ -100,7 +113,7 @@ export async function unwrap<T>(call: Promise<Outcome<T>>, rejected = onUnauthor
   }
   if (outcome.response.ok) return outcome.data as T;
   const error = toApiError(outcome.response, outcome.error);
-  if (error.status === 401 && error.kind === "") rejected();
+  if (isSessionOver(outcome)) rejected();
   if (error.fields.tz) onUnknownZone();
   if (error.kind === "second-factor-required" || error.kind === "address-unconfirmed") onFactorRequired();
   throw error;

@@ -8,10 +8,14 @@ import { HelpDialog, useGlobalKeys } from "./keyboard";
 import { currentWorkspaceId } from "../lib/workspace";
 import { currentPlace, href, navigate, usePlace } from "./router";
 import { type PageProps, roleNeeded, type Route, routeOf } from "./routes";
-import { can, currentWorkspace, sessionError, useUser, useWorkspaces } from "./session";
+import { can, currentWorkspace, sessionError, useSessionOver, useUser, useWorkspaces } from "./session";
 import { useZoneSetting } from "./settings";
 import { Shell } from "./shell";
 import { Toasts } from "./toasts";
+import { lazy } from "../lib/lazy";
+
+const Command = lazy(() => import("./command"), 0);
+const Relogin = lazy(() => import("./relogin"), 0);
 
 interface Loaded {
   route: Route;
@@ -53,10 +57,13 @@ export function App() {
   useZoneSetting();
   const { path, workspace } = usePlace();
   const user = useUser();
+  const isSessionOver = useSessionOver();
   const workspaces = useWorkspaces();
   const [loaded, setLoaded] = useState<Loaded>();
   const [isHelpOpen, setHelpOpen] = useState(false);
-  useGlobalKeys(() => setHelpOpen(true));
+  const [isCommandOpen, setCommandOpen] = useState(false);
+  const openCommand = () => setCommandOpen(Boolean(user));
+  useGlobalKeys(() => setHelpOpen(true), openCommand);
 
   const route = routeOf(path);
   const role = roleNeeded(route);
@@ -91,7 +98,7 @@ export function App() {
   const id = route?.pattern.exec(path)?.[1] ?? "";
   return (
     <>
-      <Shell isBare={route?.isBare ?? false} onHelp={() => setHelpOpen(true)}>
+      <Shell isBare={route?.isBare ?? false} onHelp={() => setHelpOpen(true)} onCommand={openCommand}>
         {!route || (user && !isAllowed) ? (
           <Missing />
         ) : Page && isAllowed ? (
@@ -103,6 +110,8 @@ export function App() {
         )}
       </Shell>
       <Toasts />
+      {isCommandOpen && user && <Command onClose={() => setCommandOpen(false)} />}
+      {isSessionOver && user && <Relogin />}
       {isHelpOpen && <HelpDialog onClose={() => setHelpOpen(false)} />}
     </>
   );

@@ -4,6 +4,9 @@ import { createStore, useStore } from "../lib/store";
 /** What the operator allows. undefined: not known yet, and nothing is offered. */
 const instance = createStore<Schemas["Instance"] | undefined>(undefined);
 
+/** What short links begin with: "https://go.example". */
+export const shortBase = (): string => instance.get()?.short_base ?? location.origin;
+
 const RETRY_MS = 3_000;
 
 export const useInstance = (): Schemas["Instance"] | undefined => useStore(instance);

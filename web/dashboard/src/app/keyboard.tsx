@@ -1,6 +1,7 @@
-import { useLayoutEffect } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { Dialog } from "../components/dialog";
 import { type Key, t } from "../i18n";
+import { readLocal, writeLocal } from "../lib/local";
 import { currentPlace, href, navigate } from "./router";
 import { can, currentUser } from "./session";
 import { undoLast } from "./toasts";
@@ -9,13 +10,16 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
 }
 
+/** Single keys can be switched off: speech input and a shaky hand press them by mistake. */
+const areLettersOn = () => readLocal("keys", true);
+
 /** Calls the handler of a key that is pressed outside of fields and dialogs. */
 export function useKeys(keys: Record<string, () => void>): void {
   // Before the next key press is handled, however quick it is.
   useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      if (document.querySelector("dialog[open]")) return;
+      if (document.querySelector("dialog[open]") || (event.key.length === 1 && !areLettersOn())) return;
       const run = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
       if (!run) return;
       event.preventDefault();
@@ -38,11 +42,28 @@ function create(): void {
   if (can("editor") && currentPlace().path !== "/links") navigate(href("/links", { edit: "new" }));
 }
 
-export function useGlobalKeys(onHelp: () => void): void {
+/** Ctrl+K or ⌘K, wherever the focus is. */
+function useCommandKey(run: () => void): void {
+  useLayoutEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || event.altKey || event.shiftKey || event.ctrlKey === event.metaKey) return;
+      event.preventDefault();
+      run();
+    };
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  });
+}
+
+export const isMac = (): boolean => /Mac|iPhone|iPad/.test(navigator.userAgent);
+
+export function useGlobalKeys(onHelp: () => void, onCommand: () => void): void {
+  useCommandKey(onCommand);
   useKeys({ "/": search, "?": onHelp, c: create, z: undoLast });
 }
 
 const KEYS: readonly (readonly [string, Key])[] = [
+  [isMac() ? "⌘ K" : "Ctrl K", "command"],
   ["/", "keys.search"],
   ["C", "keys.create"],
   ["Z", "keys.undo"],
@@ -59,6 +80,11 @@ const KEYS: readonly (readonly [string, Key])[] = [
 ];
 
 export function HelpDialog({ onClose }: { onClose: () => void }) {
+  const [areOn, setOn] = useState(areLettersOn);
+  const switchKeys = (next: boolean) => {
+    writeLocal("keys", next);
+    setOn(next);
+  };
   return (
     <Dialog title={t("keys.title")} onClose={onClose}>
       <dl class="key-list">
@@ -71,6 +97,9 @@ export function HelpDialog({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </dl>
+      <label class="check">
+        <input type="checkbox" checked={areOn} onChange={(event) => switchKeys(event.currentTarget.checked)} /> {t("keys.single")}
+      </label>
       <p class="hint">
         <a href="/docs">{t("help.api")}</a> · <a href="/app/licences.txt">{t("help.licences")}</a>
       </p>

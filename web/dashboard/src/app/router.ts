@@ -1,3 +1,4 @@
+import { useLayoutEffect } from "preact/hooks";
 import { createStore, useStore } from "../lib/store";
 import { currentWorkspaceId } from "../lib/workspace";
 import { isOfWorkspace } from "./routes";
@@ -42,8 +43,62 @@ function append(search: URLSearchParams, name: string, value: Params[string]): v
   for (const each of values) if (each !== undefined && each !== null && each !== "") search.append(name, String(each));
 }
 
-export function navigate(to: string, { replace = false } = {}): void {
+/** A form with changes takes over what would leave it: it asks, and goes on then. */
+type Guard = (go: () => void) => void;
+let guard: Guard | undefined;
+
+export function useGuard(isOn: boolean, ask: Guard): void {
+  useLayoutEffect(() => {
+    if (!isOn) return;
+    // The browser asks in its own words before a reload, or when the window is closed.
+    const warn = (event: Event) => event.preventDefault();
+    guard = ask;
+    addEventListener("beforeunload", warn);
+    return () => {
+      guard = undefined;
+      removeEventListener("beforeunload", warn);
+    };
+  });
+}
+
+/** Goes where the person wants to after they were asked. */
+function leave(go: () => void): void {
+  const asked = guard;
+  if (!asked) return go();
+  asked(() => {
+    guard = undefined;
+    go();
+  });
+}
+
+let shown = location.href;
+
+/** Back and forward have moved already: without a decision the address returns to the page that is shown. */
+function followHistory(): void {
+  const there = location.href;
+  if (guard && there !== shown) {
+    history.pushState(true, "", shown);
+    return leave(() => {
+      history.pushState(true, "", there);
+      arrive();
+    });
+  }
+  arrive();
+}
+
+function arrive(): void {
+  shown = location.href;
+  place.set(here());
+}
+
+export function navigate(to: string, options = { replace: false }): void {
   if (to === location.pathname + location.search) return;
+  const isOtherPage = new URL(to, location.origin).pathname !== location.pathname;
+  if (isOtherPage) leave(() => go(to, options));
+  else go(to, options);
+}
+
+function go(to: string, { replace = false }): void {
   const url = new URL(to, location.origin);
   const { workspace } = placeOf(url);
   if (workspace && workspace !== currentWorkspaceId()) return location[replace ? "replace" : "assign"](to);
@@ -51,7 +106,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   // The fragment of a page may be a token, which belongs to the page and not to its parameters.
   // The state: whether the entry before this one is another page of ours.
   history[replace ? "replaceState" : "pushState"](isOtherPage && !replace, "", isOtherPage ? to : to + location.hash);
-  place.set(here());
+  arrive();
   if (isOtherPage && !replace) scrollTo(0, 0);
 }
 
@@ -80,6 +135,6 @@ function followInside(event: MouseEvent): void {
 }
 
 export function startRouter(): void {
-  addEventListener("popstate", () => place.set(here()));
+  addEventListener("popstate", followHistory);
   document.addEventListener("click", followInside);
 }

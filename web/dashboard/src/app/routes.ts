@@ -27,8 +27,8 @@ export const ROUTES: readonly Route[] = [
   { pattern: /^\/confirm$/, title: "confirm", access: "anyone", load: () => import("../pages/confirm") },
   { pattern: /^\/shared$/, title: "shared", access: "anyone", isBare: true, load: () => import("../pages/shared") },
   { pattern: /^\/invitation$/, title: "invitation", access: "anyone", isBare: true, load: () => import("../pages/invitation") },
-  { pattern: /^\/$/, title: "overview", access: "viewer", load: () => import("../pages/overview") },
-  { pattern: /^\/links$/, title: "links", access: "viewer", isFirst: true, load: () => import("../pages/links") },
+  { pattern: /^\/statistics$/, title: "overview", access: "viewer", load: () => import("../pages/overview") },
+  { pattern: /^\/(?:links)?$/, title: "links", access: "viewer", isFirst: true, load: () => import("../pages/links") },
   { pattern: /^\/links\/bulk$/, title: "bulk", access: "editor", load: () => import("../pages/bulk") },
   { pattern: /^\/links\/(\d+)$/, title: "link", access: "viewer", load: () => import("../pages/link") },
   { pattern: /^\/tags$/, title: "tags", access: "viewer", load: () => import("../pages/tags") },
@@ -53,5 +53,11 @@ export const routeOf = (path: string): Route | undefined => ROUTES.find((each) =
 
 /** The least role that a page of a workspace needs; undefined for other pages. */
 export const roleNeeded = (route: Route | undefined): Role | undefined => ROLES.find((each) => each === route?.access);
+
+/** The pages with an address of their own and no part that varies, which the person may see. */
+export function pagesOf(isAllowed: (access: Route["access"]) => boolean): (readonly [path: string, title: Key])[] {
+  const paths = ROUTES.map((each) => [each.pattern.source.replaceAll(/[\^$\\?]|\(\?:|\)/g, ""), each] as const);
+  return paths.filter(([path, each]) => each.access !== "anyone" && !/[(\[]/.test(path) && isAllowed(each.access)).map(([path, each]) => [path, each.title] as const);
+}
 
 export const isOfWorkspace = (path: string): boolean => roleNeeded(routeOf(path)) !== undefined;

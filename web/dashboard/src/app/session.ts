@@ -1,4 +1,5 @@
 import { api, ApiError, asApiError, setRejectionHandlers, unwrap, type User, type Workspace } from "../api/client";
+import { forgetDrafts } from "../lib/drafts";
 import { readLocal, writeLocal } from "../lib/local";
 import { isAtLeast, type Role } from "../lib/roles";
 import { createStore, useStore } from "../lib/store";
@@ -72,9 +73,40 @@ export async function enterWorkspace(person: User): Promise<void> {
   writeLocal("workspace", shown?.id ?? 0);
 }
 
+/** Requests that wait for the person to log in again: whether they have. */
+let waiting: ((isBack: boolean) => void)[] = [];
+const over = createStore(false);
+
+/** Whether the session ended while a page was open. The page stays, with everything that was typed. */
+export const useSessionOver = (): boolean => useStore(over);
+
+function waitForLogin(): Promise<boolean> {
+  if (!user.get()) return Promise.resolve(false);
+  over.set(true);
+  return new Promise((resolve) => waiting.push(resolve));
+}
+
+function endWaiting(isBack: boolean): void {
+  over.set(false);
+  for (const resolve of waiting.splice(0)) resolve(isBack);
+}
+
+/** Whether the same person is logged in again, in this window or another one. Then everything goes on where it was. */
+export async function resumeSession(): Promise<boolean> {
+  const answer = await unwrap(api.GET("/api/auth/session"));
+  if (answer.user?.id !== user.get()?.id) return false;
+  endWaiting(true);
+  return true;
+}
+
+export function giveUpSession(): void {
+  setUser(null);
+  endWaiting(false);
+}
+
 /** Finds out who is logged in. If that fails, it goes on trying until it is known. */
 export async function startSession(): Promise<void> {
-  setRejectionHandlers(() => setUser(null), leaveZone, () => navigate(href("/account")));
+  setRejectionHandlers(waitForLogin, leaveZone, () => navigate(href("/account")));
   try {
     const answer = await unwrap(api.GET("/api/auth/session"));
     if (answer.user) await enterWorkspace(answer.user);
@@ -85,9 +117,11 @@ export async function startSession(): Promise<void> {
   }
 }
 
-/** code: of the second factor; empty: none, which fails with "second-factor" if it is needed. */
+/** Only the cookie. code: of the second factor; empty: none, which fails with "second-factor" if it is needed. */
+export const beginSession = (email: string, password: string, code = ""): Promise<unknown> => unwrap(api.POST("/api/auth/session", { body: { email, password, ...(code && { code }) } }));
+
 export async function login(email: string, password: string, code = ""): Promise<void> {
-  await unwrap(api.POST("/api/auth/session", { body: { email, password, ...(code && { code }) } }));
+  await beginSession(email, password, code);
   const answer = await unwrap(api.GET("/api/auth/session"));
   // The browser keeps no cookies here, or keeps this one over https only.
   if (!answer.user) throw new ApiError(401, { type: "/problems/no-cookie", title: "", status: 401, detail: "", instance: "" }, "", 0);
@@ -104,6 +138,7 @@ export async function register(email: string, password: string, name: string, in
 /** Ends the session on the server first: only that makes its cookie worthless. Then the one at the provider, if it began there. */
 export async function logout(): Promise<void> {
   const { redirect_to } = await unwrap(api.POST("/api/auth/logout"));
+  forgetDrafts();
   setUser(null);
   if (redirect_to) location.assign(redirect_to);
 }

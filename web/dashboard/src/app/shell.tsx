@@ -5,7 +5,7 @@ import { SelectField } from "../components/field";
 import { Menu, type MenuItem } from "../components/menu";
 import { languages, setLanguage, t, useLanguage } from "../i18n";
 import { useInstance } from "./instance";
-import { useKeys } from "./keyboard";
+import { isMac, useKeys } from "./keyboard";
 import { href, inWorkspace, navigate, usePlace } from "./router";
 import { asApiError } from "../api/client";
 import { explain } from "../components/feedback";
@@ -13,11 +13,12 @@ import { can, currentUser, currentWorkspace, logout, useUser, useWorkspaces } fr
 import { keepSetting, showTheme, type Theme, useTheme } from "./settings";
 import { notify } from "./toasts";
 
-function NavLink({ path, icon, text }: { path: string; icon: IconName; text: string }) {
-  const { path: here } = usePlace();
-  const isHere = here === path || (path !== "/" && here.startsWith(`${path}/`));
+const isAt = (here: string, path: string) => here === path || here.startsWith(`${path}/`) || (path === "/links" && here === "/");
+
+function NavLink({ path, icon, text, isTab = false }: { path: string; icon: IconName; text: string; isTab?: boolean }) {
+  const isHere = isAt(usePlace().path, path);
   return (
-    <a class="nav-link" href={href(path)} aria-current={isHere ? "page" : undefined}>
+    <a class={isTab ? undefined : "nav-link"} href={href(path)} aria-current={isHere ? "page" : undefined}>
       <Icon name={icon} />
       {text}
     </a>
@@ -32,6 +33,7 @@ function Switcher() {
   return (
     <div class="switcher">
       <Menu label={t("workspace.switch")} items={[...items, { text: t("workspaces.manage"), icon: "list", run: () => navigate(href("/workspaces")) }]}>
+        <Logo />
         <span>
           <span class="visually-hidden">{t("workspace")}:</span> {here?.name ?? t("none")}
         </span>
@@ -46,27 +48,22 @@ function Navigation({ isAdmin }: { isAdmin: boolean }) {
     <nav class="nav" aria-label={t("navigation")}>
       {can("viewer") && (
         <>
-          <NavLink path="/" icon="chart" text={t("overview")} />
           <NavLink path="/links" icon="link" text={t("links")} />
+          <NavLink path="/statistics" icon="chart" text={t("overview")} />
+          <NavLink path="/live" icon="pulse" text={t("live")} />
           <NavLink path="/tags" icon="tag" text={t("tags")} />
-          <NavLink path="/live" icon="play" text={t("live")} />
-        </>
-      )}
-      <p class="nav-title">{t("settings")}</p>
-      {can("editor") && <NavLink path="/keys" icon="key" text={t("keys")} />}
-      {can("viewer") && (
-        <>
-          <NavLink path="/shares" icon="external" text={t("shares")} />
+          <NavLink path="/shares" icon="send" text={t("shares")} />
+          <p class="nav-title">{t("workspace")}</p>
           <NavLink path="/members" icon="users" text={t("members")} />
-          <NavLink path="/workspace" icon="home" text={t("workspace")} />
         </>
       )}
-      <NavLink path="/account" icon="user" text={t("account")} />
+      {can("editor") && <NavLink path="/keys" icon="key" text={t("keys")} />}
+      {can("viewer") && <NavLink path="/workspace" icon="settings" text={t("settings")} />}
       {isAdmin && (
         <>
           <p class="nav-title">{t("administration")}</p>
-          <NavLink path="/admin/health" icon="pulse" text={t("health")} />
-          <NavLink path="/admin/users" icon="users" text={t("users")} />
+          <NavLink path="/admin/health" icon="check" text={t("health")} />
+          <NavLink path="/admin/users" icon="user" text={t("users")} />
           <NavLink path="/admin/hosts" icon="shield" text={t("hosts")} />
           <NavLink path="/admin/reports" icon="flag" text={t("reports")} />
           <NavLink path="/admin/mail" icon="mail" text={t("mail")} />
@@ -74,6 +71,26 @@ function Navigation({ isAdmin }: { isAdmin: boolean }) {
           <NavLink path="/admin/audit" icon="list" text={t("audit")} />
         </>
       )}
+    </nav>
+  );
+}
+
+/** On a phone: what people do most, under the thumb. */
+function TabBar() {
+  if (!can("viewer")) return null;
+  return (
+    <nav class="tabbar" aria-label={t("navigation.short")}>
+      <NavLink isTab path="/links" icon="link" text={t("links")} />
+      {can("editor") ? (
+        <a href={href("/links", { edit: "new" })}>
+          <Icon name="plus" />
+          {t("new")}
+        </a>
+      ) : (
+        <NavLink isTab path="/tags" icon="tag" text={t("tags")} />
+      )}
+      <NavLink isTab path="/statistics" icon="chart" text={t("overview")} />
+      <NavLink isTab path="/live" icon="pulse" text={t("live")} />
     </nav>
   );
 }
@@ -143,7 +160,14 @@ function Guest({ children, isBare }: { children: ComponentChildren; isBare: bool
   );
 }
 
-export function Shell({ children, isBare, onHelp }: { children: ComponentChildren; isBare: boolean; onHelp: () => void }) {
+interface ShellProps {
+  children: ComponentChildren;
+  isBare: boolean;
+  onHelp: () => void;
+  onCommand: () => void;
+}
+
+export function Shell({ children, isBare, onHelp, onCommand }: ShellProps) {
   const user = useUser();
   const { path } = usePlace();
   const [isMenuOpen, setMenuOpen] = useState(false);
@@ -163,40 +187,38 @@ export function Shell({ children, isBare, onHelp }: { children: ComponentChildre
       </a>
       <header class="sidebar">
         <div class="sidebar-head">
-          <a class="brand" href={href("/")}>
-            <Logo /> Waymark
-          </a>
+          <Switcher />
+          <button type="button" class="icon-button phone-search" aria-label={t("command")} onClick={onCommand}>
+            <Icon name="search" />
+          </button>
           <button ref={toggle} type="button" class="icon-button menu-toggle" aria-label={t("menu")} aria-expanded={isMenuOpen} onClick={() => setMenuOpen(!isMenuOpen)}>
             <Icon name={isMenuOpen ? "close" : "menu"} />
           </button>
         </div>
+        <button type="button" class="command-button" onClick={onCommand}>
+          <Icon name="search" size={16} /> {t("command")} <kbd>{isMac() ? "⌘K" : "Ctrl K"}</kbd>
+        </button>
         <div class={isMenuOpen ? "sidebar-body is-open" : "sidebar-body"}>
-          <Switcher />
           <Navigation isAdmin={user.role === "admin"} />
           <div class="sidebar-foot">
             <p class="who" title={user.email}>
               {user.name || user.email}
             </p>
-            <div class="sidebar-actions">
-              <button type="button" class="icon-button" aria-label={t("keys.title")} title={t("keys.title")} onClick={onHelp}>
-                <Icon name="help" />
-              </button>
-              <button
-                type="button"
-                class="icon-button"
-                aria-label={t("logout")}
-                title={t("logout")}
-                onClick={leave}
-              >
-                <Icon name="logout" />
-              </button>
-            </div>
+            <Menu
+              label={t("account.menu")}
+              items={[
+                { text: t("account"), icon: "user", run: () => navigate(href("/account")) },
+                { text: t("keys.title"), icon: "help", run: onHelp },
+                { text: t("logout"), icon: "logout", run: leave },
+              ]}
+            />
           </div>
         </div>
       </header>
       <main class="main" id="main" tabIndex={-1}>
         {children}
       </main>
+      <TabBar />
     </div>
   );
 }

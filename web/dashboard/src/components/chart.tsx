@@ -1,29 +1,59 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Schemas } from "../api/client";
-import { currentZone } from "../app/settings";
 import { t } from "../i18n";
-import { formatCompact, formatCount } from "../lib/format";
+import { smooth } from "../lib/curve";
+import { formatChange, formatCompact, formatCount } from "../lib/format";
 import type { Interval } from "../lib/range";
 import { formatStart, isFuture } from "../lib/starts";
-import { type Bots, shownCount } from "./panel";
 
 type Point = Schemas["TimeSeries"]["points"][number];
 
+/** What happened to the link at a time. */
+export interface Mark {
+  time: string;
+  text: string;
+}
+
 export interface ChartProps {
   interval: Interval;
-  points: Point[];
+  points: readonly Point[];
   /** The end of the range. */
   to: string;
   /** Of the range before, aligned by number. */
-  previous?: Point[];
-  bots: Bots;
+  previous?: readonly Point[];
+  name: string;
+  value: (point: Point) => number;
+  marks: readonly Mark[];
+  /** The numbers of two points between which the mouse was dragged. */
+  onZoom?: (first: number, last: number) => void;
 }
 
-const HEIGHT = 260;
+const HEIGHT = 280;
+const [LEFT, RIGHT, TOP, BOTTOM] = [44, 20, 16, 28];
+const LABEL_WIDTH = 76;
+const DRAG_MIN = 12;
 
-const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/** How many points apart labels may stand. */
+const STEPS: Record<Interval, readonly number[]> = { hour: [1, 2, 3, 4, 6, 12, 24], day: [1, 2, 3, 7, 14, 28], week: [1, 2, 4, 8, 13, 26], month: [1, 2, 3, 6, 12] };
+
+function ticksOf(interval: Interval, count: number, width: number): number[] {
+  const fewest = (count * LABEL_WIDTH) / Math.max(width, 1);
+  const step = STEPS[interval].find((each) => each >= fewest) ?? Math.ceil(fewest);
+  return Array.from({ length: Math.ceil(count / step) }, (_, at) => at * step);
+}
+
+/** Whole round numbers from 0 to at least max, about four of them. */
+function scaleOf(max: number): number[] {
+  const rough = Math.max(1, max / 4);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = Math.max(1, ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10) * power);
+  return Array.from({ length: Math.max(1, Math.ceil(max / step)) + 1 }, (_, at) => at * step);
+}
+
+function labelOf(interval: Interval, start: string): string {
+  const text = formatStart(interval, start);
+  return interval === "hour" ? text.replace(/^\S+\s/, "") : text;
+}
 
 /** Whether the hour, day, week or month of a point has begun but not ended. */
 function isRunning({ points, to }: ChartProps, at: number): boolean {
@@ -31,163 +61,159 @@ function isRunning({ points, to }: ChartProps, at: number): boolean {
   return Date.parse(points[at]?.start ?? to) <= now && now < Date.parse(points[at + 1]?.start ?? to);
 }
 
-/** A line needs two points to be seen. */
-const hasFewPoints = ({ points }: ChartProps) => points.filter((point) => !isFuture(point.start)).length < 3;
-
-function sentence(props: ChartProps, at: number): string {
-  const { interval, points, previous, bots } = props;
-  const point = points[at];
-  if (!point) return "";
-  const name = formatStart(interval, point.start);
-  const parts = [`${isRunning(props, at) ? t("so.far", { time: name }) : name}: ${t("visits")} ${formatCount(shownCount(point, bots))}`];
-  if (bots !== "only") parts.push(`${t("unique")} ${formatCount(point.unique_visitors)}`);
-  if (bots === "include") parts.push(`${t("bots")} ${formatCount(point.bots)}`);
-  const before = previous?.[at];
-  if (before) parts.push(`${t("before")} ${formatCount(shownCount(before, bots))}`);
-  return parts.join(", ");
+/** The point whose time a mark falls into. */
+function placeOf({ points, to }: ChartProps, time: string): number {
+  const at = Date.parse(time);
+  if (at >= Date.parse(to)) return -1;
+  return points.filter((point) => Date.parse(point.start) <= at).length - 1;
 }
 
-function optionsFor(props: ChartProps, width: number): uPlot.Options {
-  const axis = { stroke: colour("--text-muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
-  const accent = colour("--accent");
-  const series: uPlot.Series[] = [
-    {},
-    { stroke: accent, width: 2, fill: colour("--accent-soft"), points: { show: hasFewPoints(props) } },
-  ];
-  if (props.bots !== "only") series.push({ stroke: colour("--series-2"), width: 1.5, points: { show: false } });
-  if (props.bots === "include") series.push({ stroke: colour("--series-3"), width: 1.5, points: { show: false } });
-  if (props.previous) series.push({ stroke: colour("--text-muted"), width: 1.5, dash: [4, 4], points: { show: false } });
-  return {
-    width,
-    height: HEIGHT,
-    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), currentZone()),
-    legend: { show: false },
-    padding: [null, 44, null, null], // half a label of the last tick
-    cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
-    scales: { y: { range: (_, __, max) => [0, Math.max(4, max * 1.1)] } },
-    axes: [
-      { ...axis, grid: { show: false }, size: 32, splits: (chart) => ticks(props.interval, chart.data[0], chart.bbox.width / devicePixelRatio), values: (_, starts) => starts.map((start) => label(props.interval, start)) },
-      { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7, 1e8], values: (_, ticks) => ticks.map(formatCompact) },
-    ],
-    series,
-  };
-}
-
-const LABEL_WIDTH = 72;
-/** How many points apart labels may stand. */
-const STEPS: Record<Interval, readonly number[]> = { hour: [1, 2, 3, 4, 6, 12, 24], day: [1, 2, 3, 7, 14, 28], week: [1, 2, 4, 8, 13, 26], month: [1, 2, 3, 6, 12] };
-
-/** Labels stand at the starts of points alone: uPlot would also place some between days, with the name of the day again. */
-function ticks(interval: Interval, starts: ArrayLike<number>, width: number): number[] {
-  const fewest = (starts.length * LABEL_WIDTH) / Math.max(width, 1);
-  const step = STEPS[interval].find((each) => each >= fewest) ?? Math.ceil(fewest);
-  return Array.from(starts).filter((_, at) => at % step === 0);
-}
-
-function label(interval: Interval, seconds: number): string {
-  const text = formatStart(interval, new Date(seconds * 1000).toISOString());
-  return interval === "hour" ? text.replace(/^\S+\s/, "") : text;
-}
-
-function dataOf({ points, previous, bots }: ChartProps): uPlot.AlignedData {
-  const value = (point: Point, count: number) => (isFuture(point.start) ? null : count);
-  const data: uPlot.AlignedData = [
-    points.map((point) => Date.parse(point.start) / 1000),
-    points.map((point) => value(point, shownCount(point, bots))),
-  ];
-  if (bots !== "only") data.push(points.map((point) => value(point, point.unique_visitors)));
-  if (bots === "include") data.push(points.map((point) => value(point, point.bots)));
-  if (previous) data.push(points.map((_, at) => (previous[at] ? shownCount(previous[at], bots) : null)));
-  return data;
-}
-
-function useTheme(): number {
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    const redraw = () => setTurn((count) => count + 1);
-    const system = matchMedia("(prefers-color-scheme: dark)");
-    system.addEventListener("change", redraw);
-    addEventListener("waymark-theme", redraw);
-    return () => {
-      system.removeEventListener("change", redraw);
-      removeEventListener("waymark-theme", redraw);
-    };
-  }, []);
-  return turn;
-}
-
-/** On a point by its number, or away with -1. */
-function placeCursor(chart: uPlot, index: number): void {
-  const x = chart.data[0][index];
-  chart.setCursor(x === undefined ? { left: -10, top: -10 } : { left: chart.valToPos(x, "x"), top: 0 });
-}
-
-/** A series over time. Arrow keys move the cursor, and what it shows is read aloud. */
-export default function Chart(props: ChartProps) {
+function useWidth() {
   const holder = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
-  // The start of the point that the cursor stands on: its position and its number change with the size and the data.
-  const [cursor, setCursor] = useState<string | null>(null);
-  const theme = useTheme();
-  const data = useMemo(() => dataOf(props), [props.points, props.previous, props.bots]);
-  const shape = `${props.interval} ${props.bots} ${props.previous !== undefined} ${theme} ${hasFewPoints(props)}`;
-  const at = cursor === null ? -1 : props.points.findIndex((point) => point.start === cursor);
-  const latest = useRef(at);
-  latest.current = at;
-
-  /** A change of the drawing leaves uPlot's cursor where it was on the screen. This puts it back on its point. */
-  const redraw = (chart: uPlot, change: () => void) => {
-    chart.batch(change);
-    placeCursor(chart, latest.current);
-  };
-
-  useEffect(() => {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
     const element = holder.current;
     if (!element) return;
-    const ready = (chart: uPlot) => placeCursor(chart, latest.current);
-    const chart = new uPlot({ ...optionsFor(props, element.clientWidth), hooks: { ready: [ready] } }, data, element);
-    plot.current = chart;
-    const observer = new ResizeObserver(() => redraw(chart, () => chart.setSize({ width: element.clientWidth, height: HEIGHT })));
+    setWidth(element.clientWidth);
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
     observer.observe(element);
-    return () => {
-      observer.disconnect();
-      chart.destroy();
-      plot.current = null;
-    };
-  }, [shape]);
+    return () => observer.disconnect();
+  }, []);
+  return { holder, width };
+}
 
-  useEffect(() => {
-    if (plot.current && plot.current.data !== data) redraw(plot.current, () => plot.current?.setData(data));
-  }, [data]);
+/** One count over time, with the period before. The pointer and the arrow keys move a cursor, and what it shows is read aloud. */
+export default function Chart(props: ChartProps) {
+  const { interval, points, previous, name, value, marks, onZoom } = props;
+  const { holder, width } = useWidth();
+  const [start, setStart] = useState<string | null>(null); // of the point under the cursor: its number changes with the data
+  const [drag, setDrag] = useState<readonly [from: number, to: number]>();
+  const gradient = useId();
+  const at = points.findIndex((point) => point.start === start);
 
-  const stand = (index: number | null | undefined) => setCursor(props.points[index ?? -1]?.start ?? null);
+  const past = points.filter((point) => !isFuture(point.start));
+  const shownBefore = (previous ?? []).slice(0, points.length);
+  const scale = scaleOf(Math.max(0, ...past.map(value), ...shownBefore.map(value)));
+  const top = scale[scale.length - 1] ?? 1;
+  const inner = Math.max(1, width - LEFT - RIGHT);
+  const x = (index: number) => LEFT + (points.length > 1 ? (index * inner) / (points.length - 1) : inner / 2);
+  const y = (count: number) => HEIGHT - BOTTOM - (count / top) * (HEIGHT - TOP - BOTTOM);
+  const spots = past.map((point, index) => [x(index), y(value(point))] as const);
+  const last = spots.length - 1;
+  const isOpen = last >= 0 && isRunning(props, last);
+  const ended = isOpen && last > 0 ? spots.slice(0, -1) : spots;
+  const line = smooth(ended);
+  const base = y(0);
+  const placed = marks.map((mark) => ({ ...mark, index: placeOf(props, mark.time) })).filter((mark) => mark.index >= 0);
+
+  const indexAt = (clientX: number) => {
+    const left = holder.current?.getBoundingClientRect().left ?? 0;
+    const index = points.length > 1 ? Math.round(((clientX - left - LEFT) / inner) * (points.length - 1)) : 0;
+    return Math.max(0, Math.min(points.length - 1, index));
+  };
+  const stand = (index: number) => setStart(points[index]?.start ?? null);
   const onKeyDown = (event: KeyboardEvent) => {
-    const last = props.points.length - 1;
-    const here = at >= 0 ? at : event.key === "ArrowLeft" ? last + 1 : -1;
-    const to = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last }[event.key];
+    const end = points.length - 1;
+    const here = at >= 0 ? at : event.key === "ArrowLeft" ? end + 1 : -1;
+    const to = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: end }[event.key];
+    if (event.key === "Escape") setStart(null);
     if (to === undefined) return;
     event.preventDefault();
-    const index = Math.max(0, Math.min(last, to));
-    stand(index);
-    if (plot.current) placeCursor(plot.current, index);
+    stand(Math.max(0, Math.min(end, to)));
   };
+  const endDrag = () => {
+    if (drag && Math.abs(drag[1] - drag[0]) >= DRAG_MIN) {
+      const [first, final] = [indexAt(Math.min(...drag)), indexAt(Math.max(...drag))];
+      if (final > first) onZoom?.(first, final);
+    }
+    setDrag(undefined);
+  };
+  useEffect(() => {
+    if (!drag) return;
+    addEventListener("pointerup", endDrag);
+    addEventListener("pointercancel", endDrag);
+    return () => {
+      removeEventListener("pointerup", endDrag);
+      removeEventListener("pointercancel", endDrag);
+    };
+  });
 
+  const point = points[at];
+  const before = previous?.[at];
+  const count = point && value(point);
+  const heading = point && (isRunning(props, at) ? t("so.far", { time: formatStart(interval, point.start) }) : formatStart(interval, point.start));
+  const ago = before && count !== undefined ? `${t("before")} ${formatCount(value(before))}${value(before) > 0 ? ` (${formatChange(count / value(before) - 1)})` : ""}` : "";
+  const happened = placed.filter((mark) => mark.index === at).map((mark) => mark.text);
+  const left = holder.current?.getBoundingClientRect().left ?? 0;
   return (
-    <div class="chart">
-      <div
-        class="chart-plot"
-        ref={holder}
-        tabIndex={0}
-        role="group"
-        aria-roledescription={t("chart")}
-        aria-label={t("chart.label")}
-        onKeyDown={onKeyDown}
-        // uPlot has moved its own cursor by then.
-        onMouseMove={() => stand(plot.current?.cursor.idx)}
-        onMouseLeave={() => stand(null)}
-      />
-      <p class="chart-cursor" aria-live="polite">
-        {sentence(props, at) || t("chart.hint")}
+    <div
+      class="chart"
+      ref={holder}
+      tabIndex={0}
+      role="group"
+      aria-roledescription={t("chart")}
+      aria-label={t("chart.label")}
+      onKeyDown={onKeyDown}
+      onBlur={() => setStart(null)}
+      onPointerMove={(event) => {
+        stand(indexAt(event.clientX));
+        if (drag) setDrag([drag[0], event.clientX]);
+      }}
+      onPointerLeave={() => !drag && setStart(null)}
+      onPointerDown={(event) => event.pointerType === "mouse" && event.button === 0 && onZoom && setDrag([event.clientX, event.clientX])}
+    >
+      <svg width={width} height={HEIGHT} aria-hidden="true">
+        <defs>
+          <linearGradient id={gradient} x1="0" y1="0" x2="0" y2="1">
+            <stop class="chart-fill" offset="0" stop-opacity="0.28" />
+            <stop class="chart-fill" offset="1" stop-opacity="0" />
+          </linearGradient>
+        </defs>
+        {scale.map((each) => (
+          <g key={each}>
+            <path class="chart-grid" d={`M${LEFT} ${y(each)}H${width - RIGHT}`} />
+            <text class="chart-label" x={LEFT - 8} y={y(each) + 4} text-anchor="end">
+              {formatCompact(each)}
+            </text>
+          </g>
+        ))}
+        {width > 0 &&
+          ticksOf(interval, points.length, inner).map((index) => (
+            <text class="chart-label" x={x(index)} y={HEIGHT - 8} text-anchor="middle" key={index}>
+              {labelOf(interval, points[index]?.start ?? "")}
+            </text>
+          ))}
+        {shownBefore.length > 0 && <path class="chart-before" d={smooth(shownBefore.map((each, index) => [x(index), y(value(each))] as const))} />}
+        {ended.length > 1 && <path fill={`url(#${gradient})`} d={`${line}L${ended[ended.length - 1]?.[0]} ${base}L${ended[0]?.[0]} ${base}Z`} />}
+        {ended.length > 1 && <path class="chart-line" d={line} />}
+        {isOpen && last > 0 && <path class="chart-line chart-running" d={smooth(spots.slice(-2))} />}
+        {spots.length < 3 && spots.map(([cx, cy], index) => <circle class="chart-dot" cx={cx} cy={cy} r="4" key={index} />)}
+        {placed.map((mark, index) => (
+          <g class="chart-mark" key={index}>
+            <path d={`M${x(mark.index)} ${base}v-8`} />
+            <circle cx={x(mark.index)} cy={base - 11} r="3.5" />
+          </g>
+        ))}
+        {drag && Math.abs(drag[1] - drag[0]) >= DRAG_MIN && <rect class="chart-drag" x={Math.min(...drag) - left} y={TOP} width={Math.abs(drag[1] - drag[0])} height={HEIGHT - TOP - BOTTOM} />}
+        {point && <path class="chart-cursor-line" d={`M${x(at)} ${TOP}V${base}`} />}
+        {spots[at] && <circle class="chart-dot" cx={spots[at][0]} cy={spots[at][1]} r="5" />}
+      </svg>
+      {point && (
+        <div class={x(at) > width / 2 ? "chart-tip chart-tip-left" : "chart-tip"} style={{ left: `${x(at)}px`, top: `${Math.min(spots[at]?.[1] ?? TOP, HEIGHT - 110)}px` }} aria-hidden="true">
+          <strong>{heading}</strong>
+          {!isFuture(point.start) && (
+            <span>
+              {name}: {formatCount(count ?? 0)}
+            </span>
+          )}
+          {ago && <span class="chart-tip-before">{ago}</span>}
+          {happened.map((text) => (
+            <span key={text}>{text}</span>
+          ))}
+        </div>
+      )}
+      <p class="visually-hidden" aria-live="polite">
+        {point ? [`${heading}: ${name} ${isFuture(point.start) ? "–" : formatCount(count ?? 0)}`, ago, ...happened].filter(Boolean).join(", ") : t("chart.hint")}
       </p>
     </div>
   );

@@ -18,15 +18,21 @@ function copySelected(text: string, beside: Element): boolean {
   return isCopied;
 }
 
+/** Whether it could. beside: where a browser without the clipboard's API may select the text. */
+export async function copyText(text: string, beside: Element = document.activeElement ?? document.body): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copySelected(text, beside);
+  }
+}
+
 export function CopyButton({ text, label, withText = false }: { text: string; label: string; withText?: boolean }) {
   const [isDone, setDone] = useState(false);
   const timer = useRef(0);
   const copy = async (button: Element) => {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      if (!copySelected(text, button)) return notify(t("copy.failed", { text }), { isError: true });
-    }
+    if (!(await copyText(text, button))) return notify(t("copy.failed", { text }), { isError: true });
     notify(t("copied", { text }));
     setDone(true);
     clearTimeout(timer.current);

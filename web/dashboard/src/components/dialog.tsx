@@ -10,10 +10,14 @@ interface Props {
   /** A sheet stands at the right edge and takes the height of the window. */
   isSheet?: boolean;
   isWide?: boolean;
+  /** It cannot be closed. */
+  isFirm?: boolean;
+  /** A class of its own. */
+  look?: string;
 }
 
 /** A modal dialog. The browser keeps the focus inside and returns it afterwards. Escape calls onClose, which may keep the dialog open. */
-export function Dialog({ title, onClose, children, isSheet = false, isWide = false }: Props) {
+export function Dialog({ title, onClose, children, isSheet = false, isWide = false, isFirm = false, look = "" }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
 
@@ -44,7 +48,7 @@ export function Dialog({ title, onClose, children, isSheet = false, isWide = fal
   return (
     <dialog
       ref={element}
-      class={`dialog${isSheet ? " sheet" : ""}${isWide ? " dialog-wide" : ""}`}
+      class={`dialog${isSheet ? " sheet" : ""}${isWide ? " dialog-wide" : ""} ${look}`}
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
@@ -59,9 +63,11 @@ export function Dialog({ title, onClose, children, isSheet = false, isWide = fal
     >
       <header class="dialog-head">
         <h2 id={titleId}>{title}</h2>
-        <button type="button" class="icon-button" aria-label={t("close")} onClick={onClose}>
-          <Icon name="close" />
-        </button>
+        {!isFirm && (
+          <button type="button" class="icon-button" aria-label={t("close")} onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        )}
       </header>
       <div class="dialog-body">{children}</div>
     </dialog>

@@ -51,6 +51,12 @@ function describe(value: unknown): string {
   return (Array.isArray(value) ? value : Object.values(value).flat()).filter((each) => each !== null && each !== "").map(describe).join(", ");
 }
 
+/** "Updated: Destination, Tags". */
+export function nameOfChange(change: Change): string {
+  const fields = change.fields.map((field) => fieldNames[field.name]).filter((name) => name !== undefined);
+  return t(changeNames[change.change]) + (change.change === "updated" && fields.length > 0 ? `: ${fields.map((name) => t(name)).join(", ")}` : "");
+}
+
 function authorOf({ by }: Change, nameOf: (id: number | null) => string | undefined): string {
   if (by.type === "api_key") return t("history.key", { name: by.key_name ?? `#${by.key_id}` });
   const name = by.type === "user" && nameOf(by.user_id);

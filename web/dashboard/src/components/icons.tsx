@@ -34,6 +34,15 @@ const PATHS = {
   mail: "M3 5h14v10H3zM3 6l7 5.5L17 6",
   flag: "M5 17V3.5h9.5l-2.5 3.5 2.5 3.5H5",
   phone: "M6 2.5h8v15H6zM9 15h2",
+  send: "M10 12V3.5M6.8 6.5 10 3.3l3.2 3.2M5 10v6h10v-6",
+  globe: "M10 17a7 7 0 1 0 0-14 7 7 0 0 0 0 14ZM3 10h14M10 3c2.4 2 3.4 4.3 3.4 7s-1 5-3.4 7c-2.4-2-3.4-4.3-3.4-7s1-5 3.4-7Z",
+  calendar: "M3.5 5h13v11.5h-13zM3.5 8.5h13M7 3v3.5M13 3v3.5",
+  down: "m5.5 8 4.5 4.5L14.5 8",
+  up: "m5.5 12 4.5-4.5 4.5 4.5",
+  branch: "M5.5 6.5a1.8 1.8 0 1 0 0-3.6 1.8 1.8 0 0 0 0 3.6ZM5.5 17.1a1.8 1.8 0 1 0 0-3.6 1.8 1.8 0 0 0 0 3.6ZM14.5 9.5a1.8 1.8 0 1 0 0-3.6 1.8 1.8 0 0 0 0 3.6ZM5.5 6.5v7M14.5 9.5c0 3.5-6.5 2-8.6 4.3",
+  lock: "M5 9h10v7.5H5zM7 9V6.5a3 3 0 0 1 6 0V9",
+  info: "M10 17a7 7 0 1 0 0-14 7 7 0 0 0 0 14ZM10 9.5V14M10 6.5h.01",
+  settings: "M4 6h7M15 6h1M4 14h1M9 14h7M13 8a2 2 0 1 0 0-4 2 2 0 0 0 0 4ZM7 16a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
   home: "M3.5 9 10 3.5 16.5 9v7.5h-4.5V12H8v4.5H3.5z",
 } as const;
 
@@ -41,7 +50,7 @@ export type IconName = keyof typeof PATHS;
 
 export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
   return (
-    <svg class="icon" width={size} height={size} viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">
+    <svg class="icon" width={size} height={size} viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">
       <path d={PATHS[name]} />
     </svg>
   );

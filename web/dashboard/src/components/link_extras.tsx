@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { ApiError, Link } from "../api/client";
 import { currentZone } from "../app/settings";
@@ -7,6 +6,7 @@ import { type Condition, DAYS, type Extras, newCondition, newRule, newVariant, t
 import { formatShare, formatValue } from "../lib/format";
 import { DecisionTester } from "./decision_tester";
 import { Field, SelectField, TextField } from "./field";
+import { Fold } from "./fold";
 import { Icon } from "./icons";
 
 /** What visitors' browsers and phones usually say; another value can be typed. */
@@ -265,17 +265,6 @@ function Password({ hasPassword, password, error, onChange }: { hasPassword: boo
   );
 }
 
-/** A part of the form. It opens for a field that the browser or the server refuses, and never folds by itself. */
-function Part({ title, isOpen, children }: { title: string; isOpen: boolean; children: ComponentChildren }) {
-  const [open] = useState(isOpen);
-  return (
-    <details class="disclosure" open={open || isOpen} onInvalidCapture={(event) => (event.currentTarget.open = true)}>
-      <summary>{title}</summary>
-      <div class="form">{children}</div>
-    </details>
-  );
-}
-
 interface Props {
   link: Link | null;
   /** The destination, as it is typed. */
@@ -289,29 +278,29 @@ interface Props {
 export default function LinkExtras({ link, url, extras, error, change }: Props) {
   return (
     <>
-      <Part title={t("rules")} isOpen={extras.rules.length > 0}>
+      <Fold icon="branch" title={t("rules")} summary={extras.rules.map((rule) => rule.name).join(" · ")} isOpen={faultAt(error, "/rules") !== undefined}>
         <Rules rules={extras.rules} error={error} onChange={(rules) => change({ rules })} />
-      </Part>
-      <Part title={t("split")} isOpen={extras.variants.length > 0}>
+      </Fold>
+      <Fold icon="switch" title={t("split")} summary={extras.variants.map((variant, at) => `${variant.name} ${formatShare(sharesOf(extras.variants)[at] ?? 0)}`).join(" · ")} isOpen={faultAt(error, "/split") !== undefined}>
         <Split variants={extras.variants} winner={extras.winner} url={url} error={error} onChange={change} />
-      </Part>
+      </Fold>
       {(extras.rules.length > 0 || extras.variants.length > 0) && <DecisionTester url={url} extras={extras} />}
-      <Part title={t("limit")} isOpen={extras.max_visits !== "" || faultAt(error, "/max_visits") !== undefined}>
+      <Fold icon="users" title={t("limit")} summary={extras.max_visits} isOpen={faultAt(error, "/max_visits") !== undefined}>
         <TextField label={t("limit.people")} hint={t("limit.hint")} type="number" min={1} value={extras.max_visits} error={faultAt(error, "/max_visits")} onInput={(max_visits) => change({ max_visits })} />
-      </Part>
-      <Part title={t("password")} isOpen={Boolean(link?.has_password) || faultAt(error, "/password") !== undefined}>
+      </Fold>
+      <Fold icon="lock" title={t("password")} summary={extras.password || (link?.has_password && extras.password === undefined) ? t("yes") : ""} isOpen={faultAt(error, "/password") !== undefined}>
         <Password hasPassword={Boolean(link?.has_password)} password={extras.password} error={faultAt(error, "/password")} onChange={(password) => change({ password })} />
-      </Part>
-      <Part title={t("forward")} isOpen={extras.forward_query || extras.forward_path}>
+      </Fold>
+      <Fold icon="right" title={t("forward")} summary={[extras.forward_query && t("forward.query"), extras.forward_path && t("forward.path")].filter(Boolean).join(" · ")}>
         <Check label={t("forward.query")} hint={t("forward.query.hint")} isOn={extras.forward_query} onChange={(forward_query) => change({ forward_query })} />
         <Check label={t("forward.path")} hint={t("forward.path.hint")} isOn={extras.forward_path} onChange={(forward_path) => change({ forward_path })} />
-      </Part>
-      <Part title={t("preview")} isOpen={extras.preview_title !== "" || extras.preview_description !== "" || faultAt(error, "/preview") !== undefined}>
+      </Fold>
+      <Fold icon="send" title={t("preview")} summary={extras.preview_title} isOpen={faultAt(error, "/preview") !== undefined}>
         <p class="hint">{t("preview.hint")}</p>
         <TextField label={t("preview.title")} maxLength={200} value={extras.preview_title} error={faultAt(error, "/preview/title")} onInput={(preview_title) => change({ preview_title })} />
         <TextField label={t("preview.description")} maxLength={500} value={extras.preview_description} error={faultAt(error, "/preview/description")} onInput={(preview_description) => change({ preview_description })} />
         <TextField label={t("preview.image")} inputMode="url" value={extras.preview_image_url} error={faultAt(error, "/preview/image_url")} onInput={(preview_image_url) => change({ preview_image_url })} />
-      </Part>
+      </Fold>
     </>
   );
 }

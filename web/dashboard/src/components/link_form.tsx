@@ -1,24 +1,29 @@
-import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
-import { api, type ApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
+import { useEffect, useState } from "preact/hooks";
+import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
+import { shortBase } from "../app/instance";
+import { useGuard } from "../app/router";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
+import { keepDraft, readDraft } from "../lib/drafts";
 import { type Extras, extrasBody, extrasOf } from "../lib/extras";
-import { hostAndSlug } from "../lib/format";
+import { hostAndSlug, readableUrl } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import { normalizeUrl, settleUtm, UTM_FIELDS, type Utm, type UtmField, utmOf, withUtm } from "../lib/urls";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
-import { Confirm, Dialog } from "./dialog";
+import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { Field, SelectField, SubmitButton, TextField } from "./field";
+import { Fold } from "./fold";
 import { TagInput } from "./tag_input";
 import { useAction } from "./use_action";
 
-const LinkExtras = lazy(() => import("./link_extras"), 6);
+const Conflict = lazy(async () => ({ default: (await import("./conflict")).Conflict }), 4);
+const LinkExtras = lazy(() => import("./link_extras"), 4);
+const QrDesigner = lazy(async () => ({ default: (await import("./qr_designer")).QrDesigner }), 6);
 
 type RedirectStatus = Schemas["RedirectStatus"];
 
-interface Draft {
+export interface Draft {
   original_url: string;
   /** The address as it was when its field was last left. */
   settled_url: string;
@@ -92,88 +97,182 @@ async function save(draft: Draft, first: Draft, link: Link | null): Promise<Link
   return (await unwrap(api.POST("/api/links", { params: { header }, body }))).link;
 }
 
-/** A part of a form. It opens for a field that the browser refuses, and never folds by itself. */
-function Section({ title, isOpen, children }: { title: string; isOpen: boolean; children: ComponentChildren }) {
-  const [open] = useState(isOpen);
-  return (
-    <details class="disclosure" open={open} onInvalidCapture={(event) => (event.currentTarget.open = true)}>
-      <summary>{title}</summary>
-      {children}
-    </details>
-  );
-}
+type Change = (part: Partial<Draft>) => void;
 
-function UtmBuilder({ draft, change }: { draft: Draft; change: (part: Partial<Draft>) => void }) {
+function UtmBuilder({ draft, change }: { draft: Draft; change: Change }) {
   const set = (field: UtmField, value: string) => {
     const url = draft.original_url.trim() === "" ? "" : withUtm(draft.original_url, field, value);
     change({ utm: { ...draft.utm, [field]: value }, original_url: url, settled_url: url });
   };
   return (
-    <Section title={t("utm.title")} isOpen={Object.values(draft.utm).some((value) => value !== "")}>
+    <Fold icon="chart" title={t("utm.title")} summary={Object.values(draft.utm).filter(Boolean).join(" · ")}>
       <p class="hint">{t("utm.hint")}</p>
       <div class="field-grid">
         {UTM_FIELDS.map((field) => (
           <TextField key={field} label={t(`dimension.${field}`)} value={draft.utm[field]} autocomplete="off" onInput={(value) => set(field, value)} />
         ))}
       </div>
-    </Section>
+    </Fold>
   );
 }
 
-function More({ draft, change, error }: { draft: Draft; change: (part: Partial<Draft>) => void; error: ApiError | undefined }) {
+function More({ draft, change, error }: { draft: Draft; change: Change; error: ApiError | undefined }) {
   const statuses = [302, 301, 307, 308].map((status) => [String(status), `${status} – ${t(`status.${status as 301}`)}`] as const);
+  const isRefused = Boolean(error?.fields.starts_at || error?.fields.expires_at || error?.fields.expired_url);
+  const summary = [draft.starts && `${t("starts")} ${draft.starts.replace("T", " ")}`, draft.expires && `${t("expires")} ${draft.expires.replace("T", " ")}`, draft.redirect_status !== 302 && String(draft.redirect_status)];
   return (
-    <Section title={t("link.more")} isOpen={draft.starts !== "" || draft.expires !== "" || draft.redirect_status !== 302}>
+    <Fold icon="clock" title={t("link.more")} summary={summary.filter(Boolean).join(" · ")} isOpen={isRefused}>
       <div class="field-row">
         <TextField label={t("starts")} hint={t("starts.hint", { zone: currentZone() })} type="datetime-local" value={draft.starts} error={error?.fields.starts_at} onInput={(starts) => change({ starts })} />
         <TextField label={t("expires")} hint={`${t("expires.hint", { zone: currentZone() })} ${t("expires.deleted")}`} type="datetime-local" value={draft.expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
       </div>
       <SelectField label={t("redirect")} hint={t("redirect.hint")} value={String(draft.redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as RedirectStatus })} />
       <TextField label={t("expired.url")} hint={t("expired.hint")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
-    </Section>
+    </Fold>
   );
+}
+
+/** Where the name of a short link goes: "go.example/". */
+const baseOf = (link: Link | null): string => (link ? hostAndSlug(link.short_url).slice(0, -link.slug.length) : `${hostAndSlug(shortBase())}/`);
+
+function SlugField({ link, draft, error, change }: { link: Link | null; draft: Draft; error: ApiError | undefined; change: Change }) {
+  const isTaken = error?.problem?.errors?.[0]?.code === "slug-taken";
+  return (
+    <Field label={t("slug")} hint={link ? t("slug.change.hint") : t("slug.hint")} error={isTaken ? t("slug.taken") : error?.fields.slug}>
+      {(control) => (
+        <div class="input affix">
+          <span class="muted" translate={false}>
+            {baseOf(link)}
+          </span>
+          <input required={link !== null} pattern="[A-Za-z0-9_\-]([A-Za-z0-9_.\-]{0,98}[A-Za-z0-9_\-])?" title={t("error.slug")} maxLength={100} autocomplete="off" autocapitalize="off" spellcheck={false} placeholder={link ? undefined : t("slug.random")} value={draft.slug} onInput={(event) => change({ slug: event.currentTarget.value })} {...control} />
+        </div>
+      )}
+    </Field>
+  );
+}
+
+/** How a messenger shows the link, as far as it is known. */
+function PreviewCard({ draft, base }: { draft: Draft; base: string }) {
+  const { preview_title, preview_description, preview_image_url } = draft.extras;
+  return (
+    <div class="card preview-card">
+      {preview_image_url && <div class="preview-image muted ellipsis">{readableUrl(preview_image_url)}</div>}
+      <p class="hint" translate={false}>
+        {base.replace(/\/$/, "")}
+      </p>
+      <p class="strong">{preview_title || draft.title || t("preview.of.page")}</p>
+      {preview_description && <p class="hint">{preview_description}</p>}
+    </div>
+  );
+}
+
+const KEEP_MS = 300;
+
+/** Keeps what is typed in this browser, until it is sent or discarded. A password is never kept. */
+function useDraft(name: string, draft: Draft, isChanged: boolean): void {
+  useEffect(() => {
+    const timer = setTimeout(() => keepDraft(name, isChanged ? { ...draft, extras: { ...draft.extras, password: undefined } } : undefined), KEEP_MS);
+    return () => clearTimeout(timer);
+  }, [draft, isChanged]);
 }
 
 interface Props {
   /** null: a new link. */
   link: Link | null;
+  /** What a new link begins with. */
+  from?: Link;
   onSaved: (link: Link) => void;
   onClose: () => void;
 }
 
-export function LinkForm({ link, onSaved, onClose }: Props) {
-  const [first] = useState(() => draftOf(link));
-  const [draft, setDraft] = useState(first);
-  const [isLeaving, setLeaving] = useState(false);
+export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
+  const name = `link ${opened?.id ?? "new"}`;
+  const [link, setLink] = useState(opened);
+  const [first, setFirst] = useState(() => draftOf(opened));
+  const [kept] = useState(() => readDraft<Draft>(name));
+  const [draft, setDraft] = useState<Draft>(() => kept ?? (from ? { ...draftOf(from), slug: "" } : first));
+  const [isRestored, setRestored] = useState(kept !== undefined);
+  const [isLeaving, setLeaving] = useState<() => void>();
+  const [theirs, setTheirs] = useState<Link>();
   const { error, isBusy, run } = useAction();
   const change = (part: Partial<Draft>) => setDraft((last) => ({ ...last, ...part }));
+  const isChanged = JSON.stringify(draft) !== JSON.stringify(first);
+  useDraft(name, draft, isChanged);
 
-  const close = () => (JSON.stringify(draft) === JSON.stringify(first) ? onClose() : setLeaving(true));
+  const discard = () => {
+    keepDraft(name, undefined);
+    setDraft(first);
+    setRestored(false);
+  };
+  const close = () => (isChanged ? setLeaving(() => onClose) : onClose());
+  useGuard(isChanged, (go) => setLeaving(() => go));
+
+  const send = (now: Draft, base: Draft, target: Link | null) =>
+    void run(async () => {
+      try {
+        const saved = await save(settle(now), base, target);
+        keepDraft(name, undefined);
+        onSaved(saved);
+      } catch (cause) {
+        if (!target || asApiError(cause).kind !== "stale") throw cause;
+        setTheirs((await unwrap(api.GET("/api/links/{id}", { params: { path: { id: target.id } } }))).link);
+      }
+    });
   const submit = (event: Event) => {
     event.preventDefault();
-    void run(async () => onSaved(await save(settle(draft), first, link)));
+    send(draft, first, link);
   };
-
+  const merge = (merged: Draft, current: Link) => {
+    const base = draftOf(current);
+    setLink(current);
+    setFirst(base);
+    setDraft(merged);
+    setTheirs(undefined);
+    send(merged, base, current);
+  };
+  const base = baseOf(link);
+  const isFinal = link !== null && draft.slug === link.slug;
   return (
     <>
-      <Dialog isSheet title={link ? t("link.edit", { url: hostAndSlug(link.short_url) }) : t("link.create")} onClose={close}>
-        <form class="form" onSubmit={submit}>
-          {error && <ErrorBox error={error} />}
-          <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} onChange={() => setDraft(settle)} />
-          {link?.link_type !== "temporary" && (
-            <TextField label={t("slug")} hint={link ? t("slug.change.hint") : t("slug.hint")} required={link !== null} pattern="[A-Za-z0-9_\-]([A-Za-z0-9_.\-]{0,98}[A-Za-z0-9_\-])?" title={t("error.slug")} maxLength={100} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.problem?.errors?.[0]?.code === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
-          )}
-          <TextField label={t("title")} hint={t("optional")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
-          <TagInput label={t("tags")} hint={t("tags.hint")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />
-          {link?.notes !== null && (
-            <Field label={t("notes")} hint={t("notes.hint")} error={error?.fields.notes}>
-              {(control) => <textarea class="input notes" rows={2} maxLength={2000} value={draft.notes} onInput={(event) => change({ notes: event.currentTarget.value })} {...control} />}
-            </Field>
-          )}
-          <UtmBuilder draft={draft} change={change} />
-          <LinkExtras link={link} url={draft.original_url} extras={draft.extras} error={error} change={(part) => setDraft((last) => ({ ...last, extras: { ...last.extras, ...part } }))} />
-          <More draft={draft} change={change} error={error} />
-          <footer class="dialog-foot">
+      <Dialog look="editor" title={link ? t("link.edit", { url: hostAndSlug(link.short_url) }) : t("link.new")} onClose={close}>
+        <form class="editor-form" onSubmit={submit}>
+          <div class="editor-main form">
+            {error && <ErrorBox error={error} />}
+            {isRestored && isChanged && (
+              <p class="note" role="status">
+                {t("draft.restored")}{" "}
+                <button type="button" class="button button-quiet" onClick={discard}>
+                  {t("discard")}
+                </button>
+              </p>
+            )}
+            <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} onChange={() => setDraft(settle)} />
+            {link?.link_type !== "temporary" && <SlugField link={link} draft={draft} error={error} change={change} />}
+            <div class="field-row">
+              <TextField label={t("title")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
+              <TagInput label={t("tags")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />
+            </div>
+            <div class="folds">
+              <UtmBuilder draft={draft} change={change} />
+              <LinkExtras link={link} url={draft.original_url} extras={draft.extras} error={error} change={(part) => setDraft((last) => ({ ...last, extras: { ...last.extras, ...part } }))} />
+              <More draft={draft} change={change} error={error} />
+              {link?.notes !== null && (
+                <Fold icon="edit" title={t("notes")} summary={draft.notes}>
+                  <Field label={t("notes")} hint={t("notes.hint")} error={error?.fields.notes}>
+                    {(control) => <textarea class="input notes" rows={3} maxLength={2000} value={draft.notes} onInput={(event) => change({ notes: event.currentTarget.value })} {...control} />}
+                  </Field>
+                </Fold>
+              )}
+            </div>
+          </div>
+          <aside class="editor-side" aria-label={t("qr.title")}>
+            <h3>{t("qr.title")}</h3>
+            <QrDesigner url={isFinal && link ? link.short_url : `${shortBase()}/${draft.slug || "…"}`} name={draft.slug || "link"} isDraft={!isFinal} />
+            <h3>{t("preview.shown")}</h3>
+            <PreviewCard draft={draft} base={base} />
+          </aside>
+          <footer class="dialog-foot editor-foot">
+            {isChanged && <span class="hint editor-note">{t("draft.kept")}</span>}
             <button type="button" class="button" onClick={close}>
               {t("cancel")}
             </button>
@@ -181,7 +280,23 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
           </footer>
         </form>
       </Dialog>
-      {isLeaving && <Confirm title={t("discard.title")} text={t("discard.text")} action={t("discard")} cancel={t("discard.not")} onConfirm={onClose} onClose={() => setLeaving(false)} />}
+      {theirs && <Conflict base={first} mine={draft} theirs={draftOf(theirs)} onMerged={(merged) => merge(merged, theirs)} onClose={() => setTheirs(undefined)} />}
+      {isLeaving && (
+        <Dialog title={t("discard.title")} onClose={() => setLeaving(undefined)}>
+          <p>{t("discard.text")}</p>
+          <footer class="dialog-foot">
+            <button type="button" class="button button-danger" onClick={() => (discard(), isLeaving())}>
+              {t("discard")}
+            </button>
+            <button type="button" class="button" onClick={isLeaving}>
+              {t("draft.keep")}
+            </button>
+            <button type="button" class="button button-primary" onClick={() => setLeaving(undefined)}>
+              {t("discard.not")}
+            </button>
+          </footer>
+        </Dialog>
+      )}
     </>
   );
 }

@@ -1,18 +1,20 @@
 import { useState } from "preact/hooks";
 import type { Link } from "../api/client";
-import { href } from "../app/router";
+import { href, navigate } from "../app/router";
 import { can } from "../app/session";
 import { type Key, t } from "../i18n";
-import { formatCount, formatDate, formatRelative, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { formatCount, formatRelative, formatTime, hostAndSlug, readableUrl } from "../lib/format";
 import { remove, restore, setState } from "../lib/link_actions";
 import { useCreators } from "../lib/members";
 import { formatEnd } from "../lib/starts";
-import { useTagColors } from "../lib/tags";
+import { useTagColor, useTagColors } from "../lib/tags";
 import { CopyButton } from "./copy_button";
+import { Icon } from "./icons";
 import { Menu, type MenuItem } from "./menu";
 import { QrDialog } from "./qr_dialog";
-import { TableHead } from "./table";
-import { TagList } from "./tag_chip";
+import { Site } from "./site";
+import { Sparkline } from "./sparkline";
+import { Ticking } from "./ticking";
 
 /** What keeps visitors from the destination; nothing for an active link. */
 export function StateBadges({ link }: { link: Link }) {
@@ -43,6 +45,7 @@ export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: Act
       : [
           { text: t("edit"), icon: "edit", run: () => onEdit(link) },
           qr,
+          { text: t("duplicate"), icon: "copy", run: () => navigate(href("/links", { edit: "new", from: link.id })) },
           link.state === "disabled"
             ? { text: t("enable"), icon: "play", run: () => void setState(link, "active", onChanged) }
             : { text: t("disable"), icon: "pause", run: () => void setState(link, "disabled", onChanged) },
@@ -57,47 +60,107 @@ export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: Act
   );
 }
 
+const TAGS_SHOWN = 3;
+
+/** A tag as a dot in its colour and its name. */
+function TagDot({ tag, onTag }: { tag: string; onTag: (tag: string) => void }) {
+  const color = useTagColor(tag);
+  return (
+    <button type="button" class="tag-dot" title={t("tag.filter", { tag })} onClick={() => onTag(tag)}>
+      <span class="dot" style={color ? { background: color } : undefined} />
+      {tag}
+    </button>
+  );
+}
+
+/** Two lines: the short link with what is special about it, and where it leads. */
+function LinkCell({ link, creator, onTag }: { link: Link; creator: string | undefined; onTag: (tag: string) => void }) {
+  const url = hostAndSlug(link.short_url);
+  const name = (
+    <>
+      <span class="roomy-only">{url.slice(0, -link.slug.length)}</span>
+      {link.slug}
+    </>
+  );
+  const when =
+    link.deleted_at ? t("deleted.at", { time: formatTime(link.deleted_at) })
+    : link.state === "scheduled" ? t("starts.at", { time: formatTime(link.starts_at ?? "") })
+    : link.expires_at && link.state !== "disabled" ? formatEnd(link.expires_at)
+    : undefined;
+  const notes = [when ?? link.title, creator].filter(Boolean);
+  return (
+    <div class="link-cell">
+      <Site url={link.original_url} />
+      <div class="link-lines">
+        <div class="link-line">
+          {link.state === "deleted" ? (
+            <span class="short" translate={false}>{name}</span>
+          ) : (
+            <a class="short" translate={false} href={href(`/links/${link.id}`)}>
+              {name}
+            </a>
+          )}
+          {link.state !== "deleted" && <CopyButton text={link.short_url} label={t("copy.link", { url })} />}
+          <StateBadges link={link} />
+          {link.tags.slice(0, TAGS_SHOWN).map((tag) => (
+            <TagDot tag={tag} key={tag} onTag={onTag} />
+          ))}
+          {link.tags.length > TAGS_SHOWN && (
+            <span class="tag-dot" title={link.tags.slice(TAGS_SHOWN).join(", ")}>
+              +{link.tags.length - TAGS_SHOWN}
+            </span>
+          )}
+        </div>
+        <div class="link-line muted" title={link.original_url}>
+          <span class="link-target">→ {readableUrl(link.original_url)}</span>
+          {notes.length > 0 && <span class="link-note">· {notes.join(" · ")}</span>}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+export type Sort = "created_at" | "humans" | "last_visited_at";
+
+interface SortHeadProps {
+  name: string;
+  sort: Sort;
+  class?: string;
+  order: Order;
+  onSort: (sort: Sort) => void;
+}
+
+export interface Order {
+  sort: Sort;
+  isAscending: boolean;
+}
+
+function SortHead({ name, sort, class: className, order, onSort }: SortHeadProps) {
+  const isOn = order.sort === sort;
+  return (
+    <th scope="col" class={className} aria-sort={isOn ? (order.isAscending ? "ascending" : "descending") : undefined}>
+      <button type="button" class="sort" onClick={() => onSort(sort)}>
+        {name}
+        {isOn && <Icon name={order.isAscending ? "up" : "down"} size={14} />}
+      </button>
+    </th>
+  );
+}
+
 interface Props {
   links: Link[];
+  /** Visits by humans of the last days, by link. */
+  days: ReadonlyMap<number, readonly number[]>;
   selected: ReadonlySet<number>;
+  order: Order;
+  onSort: (sort: Sort) => void;
   onSelect: (ids: Set<number>) => void;
   onEdit: (link: Link) => void;
   onTag: (tag: string) => void;
   onChanged: (link: Link) => void;
 }
 
-function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void }) {
-  const name = (
-    <>
-      <span class="roomy-only">{hostAndSlug(link.short_url).slice(0, -link.slug.length)}</span>
-      {link.slug}
-    </>
-  );
-  return (
-    <>
-      <div class="link-line">
-        {link.state === "deleted" ? (
-          <span class="short" translate={false}>{name}</span>
-        ) : (
-          <a class="short" translate={false} href={href(`/links/${link.id}`)}>
-            {name}
-          </a>
-        )}
-        <StateBadges link={link} />
-      </div>
-      {link.title && <div class="link-title">{link.title}</div>}
-      <div class="ellipsis muted" title={link.original_url}>
-        {shortenUrl(link.original_url)}
-      </div>
-      {link.state === "scheduled" && <div class="hint">{t("starts.at", { time: formatTime(link.starts_at ?? "") })}</div>}
-      {(link.state === "active" || link.state === "expired") && link.expires_at && <div class="hint">{formatEnd(link.expires_at)}</div>}
-      {link.deleted_at && <div class="hint">{t("deleted.at", { time: formatTime(link.deleted_at) })}</div>}
-      <TagList tags={link.tags} onPick={onTag} />
-    </>
-  );
-}
-
-export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged }: Props) {
+export function LinkTable({ links, days, selected, order, onSort, onSelect, onEdit, onTag, onChanged }: Props) {
   useTagColors();
   const canSelect = can("editor");
   const creatorOf = useCreators();
@@ -111,46 +174,44 @@ export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged 
   return (
     <table class="table link-table">
       <caption class="visually-hidden">{t("links")}</caption>
-      <TableHead
-        first={
-          canSelect ? (
+      <thead>
+        <tr>
+          {canSelect ? (
             <th class="cell-check">
               <input type="checkbox" aria-label={t("select.all")} checked={areAll} onChange={(event) => onSelect(event.currentTarget.checked ? new Set(links.map((link) => link.id)) : new Set())} />
             </th>
           ) : (
             <td class="cell-check" />
-          )
-        }
-        columns={[t("link"), [t("visits"), "number"], [t("last.visit"), "wide-only"], [t("created"), "wide-only"]]}
-      />
+          )}
+          <SortHead name={t("link")} sort="created_at" order={order} onSort={onSort} />
+          <th scope="col" class="wide-only cell-days">{t("range.30d")}</th>
+          <SortHead name={t("visits")} sort="humans" class="number" order={order} onSort={onSort} />
+          <SortHead name={t("last.visit")} sort="last_visited_at" class="number wide-only" order={order} onSort={onSort} />
+          <th class="cell-actions">
+            <span class="visually-hidden">{t("actions")}</span>
+          </th>
+        </tr>
+      </thead>
       <tbody>
         {links.map((link) => (
-          <tr key={link.id} id={`link-${link.id}`} class={selected.has(link.id) ? "is-selected" : undefined}>
+          <tr key={link.id} id={`link-${link.id}`} class={link.state === "deleted" ? "is-deleted" : selected.has(link.id) ? "is-selected" : undefined}>
             <td class="cell-check">
               {canSelect && <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />}
             </td>
-            <td class="cell-link">
-              <LinkCell link={link} onTag={onTag} />
+            <td class="cell-link" title={t("created.at", { time: formatTime(link.created_at) })}>
+              <LinkCell link={link} creator={creatorOf(link.created_by)} onTag={onTag} />
             </td>
-            <td class="number">
-              <span class="strong">{formatCount(link.humans)}</span>
-              {link.bots > 0 && (
-                <div class="hint">
-                  {t("bots")} {formatCount(link.bots)}
-                </div>
-              )}
+            <td class="wide-only cell-days">
+              <Sparkline counts={days.get(link.id) ?? []} />
             </td>
-            <td class="wide-only muted nowrap" title={link.last_visited_at ? formatTime(link.last_visited_at) : undefined}>
+            <td class="number strong" title={link.bots > 0 ? `${t("bots")} ${formatCount(link.bots)}` : undefined}>
+              <Ticking count={link.humans} />
+            </td>
+            <td class="wide-only muted number" title={link.last_visited_at ? formatTime(link.last_visited_at) : undefined}>
               {link.last_visited_at ? formatRelative(link.last_visited_at) : t("never")}
             </td>
-            <td class="wide-only muted nowrap">
-              {formatDate(link.created_at)}
-              <div class="who creator" title={creatorOf(link.created_by)}>
-                {creatorOf(link.created_by)}
-              </div>
-            </td>
             <td class="cell-actions">
-              <LinkActions link={link} onEdit={onEdit} onChanged={() => onChanged(link)} />
+              <LinkActions isMenuOnly link={link} onEdit={onEdit} onChanged={() => onChanged(link)} />
             </td>
           </tr>
         ))}

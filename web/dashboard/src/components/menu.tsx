@@ -13,10 +13,12 @@ interface Props {
   label: string;
   items: MenuItem[];
   children?: ComponentChildren;
+  /** The icon of a button without children. */
+  icon?: IconName;
 }
 
 /** A button with a list of actions. Arrow keys move, Escape closes, and the focus returns to the button. */
-export function Menu({ label, items, children }: Props) {
+export function Menu({ label, items, children, icon = "more" }: Props) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -54,7 +56,7 @@ export function Menu({ label, items, children }: Props) {
   return (
     <div class="menu" ref={root}>
       <button ref={button} type="button" class={children ? "button" : "icon-button"} aria-label={children ? undefined : label} aria-haspopup="menu" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
-        {children ?? <Icon name="more" />}
+        {children ?? <Icon name={icon} />}
       </button>
       {isOpen && (
         <div class="menu-list" role="menu" id={id} aria-label={label} onKeyDown={move}>

@@ -1,18 +1,22 @@
 import { useState } from "preact/hooks";
 import { useQuery } from "../api/use_query";
-import { t } from "../i18n";
-import { type Dimension, type Filter, filterQuery } from "../lib/filters";
+import { currentZone } from "../app/settings";
+import { type Key, t } from "../i18n";
+import { fileName, formatCsv, saveCsv } from "../lib/download";
+import { type Dimension, type Filter, filterQuery, rememberValues } from "../lib/filters";
 import { formatCount, formatShare, formatValue } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import type { Range } from "../lib/range";
 import type { Source, Values } from "../lib/sources";
-import { currentZone } from "../app/settings";
 import { Change } from "./change";
+import { Dialog } from "./dialog";
 import { ErrorBox, Skeleton } from "./feedback";
+import { Icon } from "./icons";
+import { ValueIcon } from "./value_icon";
 
 const WorldMap = lazy(() => import("./world_map"), 6);
 const SHORT = 8;
-const LONG = 100;
+const LONG = 1000;
 export const PLACES: readonly Dimension[] = ["country", "region", "city"];
 
 export type Bots = "" | "include" | "only";
@@ -21,14 +25,17 @@ export const botsOf = (params: URLSearchParams): Bots => (["include", "only"] as
 type Item = Values["items"][number];
 type Counts = Values["totals"];
 
-export interface PanelProps {
-  source: Source;
-  title: string;
-  dimensions: readonly Dimension[];
+export interface Question {
   range: Range;
   filters: Filter[];
   bots: Bots;
   isCompared: boolean;
+}
+
+export interface PanelProps extends Question {
+  source: Source;
+  title: string;
+  dimensions: readonly Dimension[];
   /** Changes when there are new visits. */
   turn: string;
   onPick: (filter: Filter) => void;
@@ -55,85 +62,117 @@ function Bars({ dimension, items, totals, bots, isCompared, onPick }: BarsProps)
       <colgroup>
         <col />
         <col class="col-count" />
-        {isCompared && <col class="col-share roomy-only" />}
-        <col class={isCompared ? "col-change" : "col-share"} />
+        <col class="col-share" />
       </colgroup>
-      <thead>
+      <thead class="visually-hidden">
         <tr>
           <th scope="col">{t(`dimension.${dimension}`)}</th>
-          <th scope="col" class="number">
-            {t("visits")}
-          </th>
-          {isCompared && (
-            <th scope="col" class="number roomy-only">
-              {t("before.short")}
-            </th>
-          )}
-          <th scope="col" class="number">
-            {isCompared ? t("change") : t("share")}
-          </th>
+          <th scope="col">{t("visits")}</th>
+          <th scope="col">{isCompared ? t("change") : t("share")}</th>
         </tr>
       </thead>
       <tbody>
-        {items.map((item) => (
-          <tr key={item.value}>
-            <th scope="row">
-              <span class="bar" style={{ width: `${(shownCount(item, bots) / max) * 100}%` }} />
-              <button type="button" class="bar-name" title={t("filter.by", { value: formatValue(dimension, item.value) })} onClick={() => onPick({ dimension, value: item.value, isExcluded: false })}>
-                {formatValue(dimension, item.value)}
-              </button>
-            </th>
-            <td class="number">{formatCount(shownCount(item, bots))}</td>
-            {isCompared && <td class="number muted roomy-only">{item.compared ? formatCount(shownCount(item.compared, bots)) : "–"}</td>}
-            <td class="number muted">{isCompared ? item.compared && <Change count={shownCount(item, bots)} before={shownCount(item.compared, bots)} /> : formatShare(shownCount(item, bots) / sum)}</td>
-          </tr>
-        ))}
+        {items.map((item) => {
+          const name = formatValue(dimension, item.value);
+          return (
+            <tr key={item.value}>
+              <th scope="row">
+                <span class="bar" style={{ width: `${(shownCount(item, bots) / max) * 100}%` }} />
+                <button type="button" class="bar-name" title={t("filter.by", { value: name })} onClick={(event) => onPick({ dimension, value: item.value, isExcluded: event.shiftKey })}>
+                  <ValueIcon dimension={dimension} value={item.value} />
+                  <span class="bar-text">{name}</span>
+                </button>
+              </th>
+              <td class="number strong">{formatCount(shownCount(item, bots))}</td>
+              <td class="number muted">{isCompared ? item.compared && <Change count={shownCount(item, bots)} before={shownCount(item.compared, bots)} /> : formatShare(shownCount(item, bots) / sum)}</td>
+            </tr>
+          );
+        })}
       </tbody>
     </table>
   );
 }
 
-/** The values of some dimensions, one at a time. A click on a value filters the whole page by it. */
-export function Panel({ source, title, dimensions, range, filters, bots, isCompared, turn, onPick }: PanelProps) {
-  const [dimension, setDimension] = useState<Dimension>(dimensions[0] as Dimension);
-  const [isLong, setLong] = useState(false);
-  const limit = dimension === "country" ? 250 : isLong ? LONG : SHORT + 1;
+function useValues(source: Source, dimension: Dimension, question: Question, limit: number, turn: string) {
+  const { range, filters, bots, isCompared } = question;
   const query = { from: range.from, to: range.to, tz: currentZone(), limit, bots: bots || undefined, compare: isCompared ? range.compare : undefined, ...filterQuery(filters) };
-  const key = JSON.stringify([source.key, dimension, query, turn]);
-  const { data, error, reload } = useQuery(key, (signal) => source.values(dimension, query, signal));
+  const asked = JSON.stringify([source.key, dimension, query]);
+  const answer = useQuery(asked + turn, async (signal) => {
+    const values = await source.values(dimension, query, signal);
+    rememberValues(dimension, values.items.map((item) => item.value));
+    return { asked, values };
+  });
+  // What another question was answered with never stands under this one.
+  return { ...answer, data: answer.data?.asked === asked ? answer.data.values : undefined };
+}
 
-  const isCurrent = data?.dimension === dimension;
-  const items = isCurrent ? data.items : [];
-  const shown = isLong ? items : items.slice(0, SHORT);
+/** All values of a dimension, to search and to save. */
+function AllValues({ source, dimension, turn, onPick, onClose, ...question }: Omit<PanelProps, "dimensions" | "title"> & { dimension: Dimension; onClose: () => void }) {
+  const { data, error, reload } = useValues(source, dimension, question, LONG, turn);
+  const [text, setText] = useState("");
+  const { range, bots, isCompared } = question;
+  const title = t(`dimension.${dimension}`);
+  const items = (data?.items ?? []).filter((item) => formatValue(dimension, item.value).toLowerCase().includes(text.trim().toLowerCase()));
+  const save = () => {
+    const head = [title, t("visits"), t("unique"), t("bots")];
+    saveCsv(formatCsv([head, ...items.map((item) => [formatValue(dimension, item.value), item.humans, item.unique_visitors, item.bots])]), fileName(dimension, source.name, range));
+  };
   return (
-    <section class={dimension === "country" ? "card panel panel-map" : "card panel"} aria-label={title}>
+    <Dialog isSheet title={title} onClose={onClose}>
+      <div class="button-row">
+        <div class="search">
+          <Icon name="search" />
+          <input class="input" type="search" aria-label={t("search")} placeholder={t("search")} autofocus value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        </div>
+        <button type="button" class="button" disabled={!data} onClick={save}>
+          <Icon name="download" size={16} /> CSV
+        </button>
+      </div>
+      {error && <ErrorBox error={error} retry={reload} />}
+      {!data && !error && <Skeleton lines={12} height={28} />}
+      {data && items.length === 0 && <p class="muted panel-empty">{t("links.nomatch")}</p>}
+      {data && <Bars dimension={dimension} items={items} totals={data.totals} bots={bots} isCompared={isCompared} onPick={(filter) => (onClose(), onPick(filter))} />}
+    </Dialog>
+  );
+}
+
+const MAP = "map";
+
+/** The values of some dimensions, one at a time. A click on a value filters the whole page by it, with Shift it leaves it out. */
+export function Panel({ source, title, dimensions, turn, onPick, ...question }: PanelProps) {
+  const [tab, setTab] = useState<Dimension | typeof MAP>(dimensions[0] as Dimension);
+  const [isLong, setLong] = useState(false);
+  const dimension = tab === MAP ? "country" : tab;
+  const { range, filters, bots, isCompared } = question;
+  const { data, error, reload } = useValues(source, dimension, question, tab === MAP ? 250 : SHORT, turn);
+  const tabs = [...dimensions.map((each) => [each, t(`dimension.${each}`)] as const), ...(dimensions.includes("country") ? [[MAP, t("map")] as const] : [])];
+  const items = data?.items ?? [];
+  return (
+    <section class="card panel" aria-label={title}>
       <div class="panel-head">
-        <h2>{title}</h2>
-        {dimensions.length > 1 && (
-          <div class="segments segments-small" role="group" aria-label={title}>
-            {dimensions.map((each) => (
-              <button type="button" key={each} aria-pressed={each === dimension} onClick={() => setDimension(each)}>
-                {t(`dimension.${each}`)}
+        <h2 class={tabs.length > 1 ? "visually-hidden" : "panel-title"}>{title}</h2>
+        {tabs.length > 1 && (
+          <div class="tabs" role="group" aria-label={title}>
+            {tabs.map(([each, name]) => (
+              <button type="button" key={each} aria-pressed={each === tab} onClick={() => setTab(each)}>
+                {name}
               </button>
             ))}
           </div>
         )}
-      </div>
-      {error && <ErrorBox error={error} retry={reload} />}
-      {!isCurrent && !error && <Skeleton lines={SHORT} height={28} />}
-      {isCurrent && (
-        <div class="panel-body">
-          {dimension === "country" && <WorldMap items={items} onPick={(value) => onPick({ dimension, value, isExcluded: false })} />}
-          {items.length === 0 ? <p class="muted panel-empty">{t("panel.empty")}</p> : <Bars dimension={dimension} items={shown} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
-          {PLACES.includes(dimension) && shown.some((item) => item.value === "") && <p class="hint">{t("unknown.place")}</p>}
-          {dimension.startsWith("utm_") && items.every((item) => item.value === "") && <p class="hint">{t("panel.campaigns")}</p>}
-        </div>
-      )}
-      {isCurrent && (items.length > SHORT || isLong) && (
-        <button type="button" class="button button-quiet panel-more" onClick={() => setLong(!isLong)}>
-          {isLong ? t("less") : t("more")}
+        <button type="button" class="icon-button" aria-label={t("panel.all", { name: t(`dimension.${dimension}` as Key) })} title={t("panel.all", { name: t(`dimension.${dimension}` as Key) })} onClick={() => setLong(true)}>
+          <Icon name="list" size={16} />
         </button>
-      )}
+      </div>
+      <div class="panel-body">
+        {error && !error.isTemporary && <ErrorBox error={error} retry={reload} />}
+        {!data && (!error || error.isTemporary) && <Skeleton lines={SHORT} height={24} />}
+        {data && tab === MAP && <WorldMap items={items} onPick={(value) => onPick({ dimension: "country", value, isExcluded: false })} />}
+        {data && tab !== MAP && items.length === 0 && <p class="muted panel-empty">{t(dimension.startsWith("utm_") ? "panel.campaigns" : "panel.empty")}</p>}
+        {data && tab !== MAP && items.length > 0 && <Bars dimension={dimension} items={items} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
+      </div>
+      {isLong && <AllValues source={source} dimension={dimension} turn={turn} range={range} filters={filters} bots={bots} isCompared={isCompared} onPick={onPick} onClose={() => setLong(false)} />}
     </section>
   );
 }
+

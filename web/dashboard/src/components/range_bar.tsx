@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "../app/keyboard";
 import { currentPlace, setParams, usePlace } from "../app/router";
 import { t } from "../i18n";
@@ -7,10 +8,7 @@ import { Icon } from "./icons";
 
 const KEYS: Record<string, Preset> = { d: "today", w: "7d", t: "30d", m: "month", y: "year" };
 
-function choose(preset: Preset, range: Range): void {
-  if (preset === "custom") setParams({ range: "", from: range.from, to: addDays(range.to, -1) });
-  else setParams({ range: preset, from: "", to: "" });
-}
+const choose = (preset: Preset) => setParams({ range: preset, from: "", to: "" });
 
 /** From what the address says now: keys may be pressed faster than a page is drawn. */
 function step(direction: -1 | 1): void {
@@ -20,27 +18,62 @@ function step(direction: -1 | 1): void {
 
 const toggleCompare = () => setParams({ compare: currentPlace().params.get("compare") === "1" ? "" : "1" });
 
-/** To the range before and after, around the dates of this one. */
-function Steps({ range }: { range: Range }) {
-  useKeys({ p: () => step(-1), n: () => step(1) });
+/** What the range is called, or its dates. */
+const nameOf = (range: Range) => (range.preset === "custom" ? formatSpan(range.from, range.to, "UTC") : t(`range.${range.preset}.long`));
+
+/** A button with the range, and below it all ranges and the dates of one's own. */
+function RangeMenu({ range }: { range: Range }) {
+  const [isOpen, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    if (!isOpen) return;
+    root.current?.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
+    const closeOutside = (event: Event) => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", closeOutside);
+    document.addEventListener("focusin", closeOutside);
+    return () => {
+      document.removeEventListener("pointerdown", closeOutside);
+      document.removeEventListener("focusin", closeOutside);
+    };
+  }, [isOpen]);
+  const close = () => {
+    setOpen(false);
+    button.current?.focus();
+  };
   const last = addDays(range.to, -1);
+  const dates = (change: { from?: string; to?: string }) => setParams({ range: "", from: range.from, to: last, ...change });
   return (
-    <div class="range-dates">
-      <button type="button" class="icon-button" aria-label={t("range.earlier")} title={`${t("range.earlier")} (P)`} onClick={() => step(-1)}>
-        <Icon name="left" />
+    <div class="menu" ref={root} onKeyDown={(event) => event.key === "Escape" && isOpen && (event.stopPropagation(), close())}>
+      <button ref={button} type="button" class="button" aria-haspopup="dialog" aria-expanded={isOpen} aria-label={`${t("range")}: ${nameOf(range)}`} onClick={() => setOpen(!isOpen)}>
+        <Icon name="calendar" size={16} /> {nameOf(range)} <Icon name="down" size={14} />
       </button>
-      {range.preset === "custom" ? (
-        <>
-          <input type="date" class="input" aria-label={t("range.from")} value={range.from} max={last} onChange={(event) => event.currentTarget.value && setParams({ from: event.currentTarget.value })} />
-          <span aria-hidden="true">–</span>
-          <input type="date" class="input" aria-label={t("range.to")} value={last} min={range.from} onChange={(event) => event.currentTarget.value && setParams({ to: event.currentTarget.value })} />
-        </>
-      ) : (
-        <span class="range-text">{formatSpan(range.from, range.to, "UTC")}</span>
+      {isOpen && (
+        <div class="menu-list range-menu" role="dialog" aria-label={t("range")}>
+          {PRESETS.filter((preset) => preset !== "custom").map((preset) => (
+            <button
+              type="button"
+              class="menu-item"
+              key={preset}
+              aria-pressed={range.preset === preset}
+              onClick={() => {
+                close();
+                choose(preset);
+              }}
+            >
+              {t(`range.${preset}.long`)}
+              {range.preset === preset && <Icon name="check" size={16} />}
+            </button>
+          ))}
+          <div class="range-dates">
+            <input type="date" class="input" aria-label={t("range.from")} value={range.from} max={last} onChange={(event) => event.currentTarget.value && dates({ from: event.currentTarget.value })} />
+            <span aria-hidden="true">–</span>
+            <input type="date" class="input" aria-label={t("range.to")} value={last} min={range.from} onChange={(event) => event.currentTarget.value && dates({ to: event.currentTarget.value })} />
+          </div>
+        </div>
       )}
-      <button type="button" class="icon-button" aria-label={t("range.later")} title={`${t("range.later")} (N)`} disabled={!stepRange(range, 1)} onClick={() => step(1)}>
-        <Icon name="right" />
-      </button>
     </div>
   );
 }
@@ -49,21 +82,22 @@ function Steps({ range }: { range: Range }) {
 export function RangeBar({ range }: { range: Range }) {
   const { params } = usePlace();
   const isCompared = params.get("compare") === "1";
-  const keys = Object.entries(KEYS).map(([key, preset]) => [key, () => choose(preset, range)] as const);
-  useKeys({ ...Object.fromEntries(keys), x: toggleCompare });
+  const keys = Object.entries(KEYS).map(([key, preset]) => [key, () => choose(preset)] as const);
+  useKeys({ ...Object.fromEntries(keys), x: toggleCompare, p: () => step(-1), n: () => step(1) });
   return (
-    <div class="range-bar">
-      <div class="segments" role="group" aria-label={t("range")}>
-        {PRESETS.map((preset) => (
-          <button type="button" key={preset} aria-pressed={range.preset === preset} onClick={() => choose(preset, range)}>
-            {t(`range.${preset}`)}
-          </button>
-        ))}
+    <>
+      <div class="range-steps">
+        <button type="button" class="icon-button" aria-label={t("range.earlier")} title={`${t("range.earlier")} (P)`} onClick={() => step(-1)}>
+          <Icon name="left" />
+        </button>
+        <RangeMenu range={range} />
+        <button type="button" class="icon-button" aria-label={t("range.later")} title={`${t("range.later")} (N)`} disabled={!stepRange(range, 1)} onClick={() => step(1)}>
+          <Icon name="right" />
+        </button>
       </div>
-      <label class="check">
-        <input type="checkbox" checked={isCompared} onChange={toggleCompare} /> {t("compare")} <kbd>X</kbd>
-      </label>
-      <Steps range={range} />
-    </div>
+      <button type="button" class={isCompared ? "chip chip-on" : "chip chip-add"} aria-pressed={isCompared} title={`${t("keys.compare")} (X)`} onClick={toggleCompare}>
+        {t("compare")}
+      </button>
+    </>
   );
 }

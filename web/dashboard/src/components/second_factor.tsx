@@ -1,4 +1,4 @@
-import { useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { api, type ApiError, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
@@ -7,7 +7,6 @@ import { notify } from "../app/toasts";
 import { t, tn } from "../i18n";
 import { saveFile } from "../lib/download";
 import { formatDate } from "../lib/format";
-import { drawQr } from "../lib/qr";
 import { CopyButton } from "./copy_button";
 import { ErrorBox, Skeleton } from "./feedback";
 import { CodeField, SubmitButton, TextField } from "./field";
@@ -38,7 +37,6 @@ function RecoveryCodes({ codes, onDone }: { codes: string[]; onDone: () => void 
 function FirstCode({ offer, onCodes }: { offer: Schemas["SecondFactorSecret"]; onCodes: (codes: string[]) => void }) {
   const [code, setCode] = useState("");
   const { error, isBusy, run } = useAction();
-  const drawing = useMemo(() => drawQr(offer.otpauth_url), [offer.otpauth_url]);
   const submit = (event: Event) => {
     event.preventDefault();
     void run(async () => onCodes((await unwrap(api.POST("/api/auth/second-factor/confirm", { body: { code } }))).recovery_codes));
@@ -48,7 +46,7 @@ function FirstCode({ offer, onCodes }: { offer: Schemas["SecondFactorSecret"]; o
       {error && <ErrorBox error={error} />}
       <p>{t("factor.scan")}</p>
       <div class="qr-preview">
-        <QrImage drawing={drawing} colour="#000000" label={t("factor.qr")} />
+        <QrImage text={offer.otpauth_url} label={t("factor.qr")} />
         <p class="mono" translate={false}>
           {offer.secret.replace(/(.{4})(?=.)/g, "$1 ")} <CopyButton text={offer.secret} label={t("factor.copy")} />
         </p>

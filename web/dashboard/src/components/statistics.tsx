@@ -1,22 +1,26 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { useQuery } from "../api/use_query";
 import { setParams, usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
 import { fileName, formatCsv, saveCsv } from "../lib/download";
-import { type Dimension, type Filter, filterParams, filterQuery, filtersOf, isSame } from "../lib/filters";
+import { type Dimension, type Filter, filterParams, filterQuery, filtersOf, isSame, rememberedValues } from "../lib/filters";
 import { formatCompact, formatCount, formatSpan, formatValue } from "../lib/format";
 import { lazy } from "../lib/lazy";
-import { type Range, rangeOf } from "../lib/range";
+import { dateIn, type Range, rangeOf } from "../lib/range";
 import type { Series, Source, Totals } from "../lib/sources";
 import { formatStart, isFuture } from "../lib/starts";
 import { useThrottled } from "../lib/use_throttled";
 import { toLocalInput } from "../lib/zone";
 import { Change } from "./change";
+import type { Mark } from "./chart";
 import { ErrorBox, Skeleton } from "./feedback";
-import { SelectField } from "./field";
 import { Icon } from "./icons";
-import { type Bots, botsOf, Panel, PLACES, shownCount } from "./panel";
+import { type Bots, botsOf, Panel, PLACES, type Question, shownCount } from "./panel";
+import { type Choice, Picker } from "./picker";
 import { RangeBar } from "./range_bar";
+import { Ticking } from "./ticking";
 
 const Chart = lazy(() => import("./chart"), 6);
 const PANEL_MS = 10_000; // a busy link must not use up the account's requests
@@ -24,49 +28,64 @@ const PANEL_MS = 10_000; // a busy link must not use up the account's requests
 function useFigures(source: Source, range: Range, filters: Filter[], isCompared: boolean, turn: string) {
   const compare = isCompared ? range.compare : undefined;
   const query = { from: range.from, to: range.to, tz: currentZone(), compare, ...filterQuery(filters) };
-  const key = JSON.stringify([source.key, query, range.interval, turn]);
-  return useQuery(key, async (signal) => {
+  const asked = JSON.stringify([source.key, query, range.interval]);
+  const answer = useQuery(asked + turn, async (signal) => {
     const [totals, series] = await Promise.all([
       source.totals(query, signal),
       source.series(query, range.interval, signal),
     ]);
-    return { totals, series };
+    return { asked, totals, series };
   });
+  // What another question was answered with never stands under this one.
+  return { ...answer, data: answer.data?.asked === asked ? answer.data : undefined };
 }
 
-function Tile({ label, count, before }: { label: string; count: number; before: number | undefined }) {
+type Metric = "visits" | "unique" | "bots";
+const METRICS: readonly Metric[] = ["visits", "unique", "bots"];
+const metricOf = (params: URLSearchParams): Metric => METRICS.find((each) => each === params.get("metric")) ?? "visits";
+
+type Counted = { humans: number; bots: number; total: number; unique_visitors: number };
+const valueOf = (metric: Metric, bots: Bots) => (counts: Counted) => (metric === "unique" ? counts.unique_visitors : metric === "bots" ? counts.bots : shownCount(counts, bots));
+
+/** A count of the range and how it changed. It chooses the line of the chart. */
+function MetricCard({ metric, chosen, bots, totals }: { metric: Metric; chosen: Metric; bots: Bots; totals: Totals }) {
+  const value = valueOf(metric, bots);
+  const count = value(totals);
   return (
-    <div class="tile">
-      <dt>{label}</dt>
-      <dd>
-        <span class="tile-count" title={formatCount(count)}>
-          {count < 100_000 ? formatCount(count) : formatCompact(count)}
+    <button type="button" class="metric" aria-pressed={metric === chosen} onClick={() => setParams({ metric: metric === "visits" ? "" : metric })}>
+      <span class="muted">{t(metric === "bots" && bots === "" ? "bots.left.out" : metric)}</span>
+      <span class="metric-line">
+        <span class="metric-count" title={formatCount(count)}>
+          {count < 1_000_000 ? <Ticking count={count} /> : formatCompact(count)}
         </span>
-        {before !== undefined && <Change count={count} before={before} />}
-      </dd>
-    </div>
+        {totals.compared && <Change count={count} before={value(totals.compared)} />}
+      </span>
+    </button>
   );
 }
 
-/** The counts of the range and, if they are compared, how they changed. What they are compared with stands below. */
-function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
+/** How it is counted, for who wants to know. */
+function Info({ totals, bots }: { totals: Totals; bots: Bots }) {
+  const [isOpen, setOpen] = useState(false);
   const { compared } = totals; // null: not kept
   const range = `${formatSpan(totals.from, totals.to)} (${currentZone()})`;
   return (
-    <>
-      <dl class={bots === "include" ? "tiles with-bots" : "tiles"}>
-        <Tile label={t("visits")} count={shownCount(totals, bots)} before={compared ? shownCount(compared, bots) : undefined} />
-        {bots !== "only" && <Tile label={t("unique")} count={totals.unique_visitors} before={compared?.unique_visitors} />}
-        {bots !== "only" && <Tile label={t("bots")} count={totals.bots} before={compared?.bots} />}
-      </dl>
-      <p class="hint">
-        {bots !== "only" && t("unique.hint")}{" "}
-        <a href="/docs/privacy.md" target="_blank" rel="noreferrer">
-          {t("privacy")}
-        </a>
-      </p>
-      <p class="period">{compared ? t("period.compared", { range, earlier: formatSpan(compared.from, compared.to) }) : compared === null ? t("period.none") : range}</p>
-    </>
+    <div class="metric-info">
+      <button type="button" class="icon-button" aria-label={t("counting")} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Icon name="info" />
+      </button>
+      {isOpen && (
+        <div class="info">
+          <p>{compared ? t("period.compared", { range, earlier: formatSpan(compared.from, compared.to) }) : compared === null ? t("period.none") : range}</p>
+          {bots !== "only" && <p>{t("unique.hint")}</p>}
+          <p>
+            <a href="/docs/privacy.md" target="_blank" rel="noreferrer">
+              {t("privacy")}
+            </a>
+          </p>
+        </div>
+      )}
+    </div>
   );
 }
 
@@ -85,7 +104,7 @@ function SeriesTable({ series, bots, name }: { series: Series; bots: Bots; name:
     saveCsv(formatCsv([head, ...lines]), name);
   };
   return (
-    <>
+    <div class="figures-foot">
       <details class="disclosure as-table">
         <summary>{t("as.table")}</summary>
         <table class="table">
@@ -116,7 +135,7 @@ function SeriesTable({ series, bots, name }: { series: Series; bots: Bots; name:
       <button type="button" class="button button-quiet" onClick={save}>
         <Icon name="download" /> {t("as.csv")}
       </button>
-    </>
+    </div>
   );
 }
 
@@ -126,42 +145,86 @@ function conditions(filters: Filter[], bots: Bots): string[] {
   return [...named, ...({ "": [], include: ["with-bots"], only: ["bots"] }[bots] ?? [])].map((name) => name.replaceAll(/[^\p{L}\p{N}.-]/gu, "_"));
 }
 
+/** Filters of one kind together: "Country is Germany, France". */
 function FilterChips({ filters }: { filters: Filter[] }) {
-  if (filters.length === 0) return null;
-  const without = (filter: Filter) => filters.filter((each) => !isSame(each, filter));
   const apply = (next: Filter[]) => setParams(filterParams(next));
+  const kinds = [...new Set(filters.map((each) => `${each.isExcluded ? "!" : ""}${each.dimension}`))];
   return (
-    <div class="chips" role="group" aria-label={t("filters")}>
-      {filters.map((filter) => {
-        const name = `${t(`dimension.${filter.dimension}`)} ${filter.isExcluded ? "≠" : "="} ${formatValue(filter.dimension, filter.value)}`;
+    <>
+      {kinds.map((kind) => {
+        const isOf = (each: Filter) => `${each.isExcluded ? "!" : ""}${each.dimension}` === kind;
+        const these = filters.filter(isOf);
+        const { dimension, isExcluded } = these[0] as Filter;
+        const value = these.map((each) => formatValue(dimension, each.value)).join(", ");
+        const name = t(isExcluded ? "filter.not" : "filter.is", { name: t(`dimension.${dimension}`), value });
+        const others = filters.filter((each) => !isOf(each));
         return (
-          <span class="chip" key={name}>
-            <button type="button" title={t("filter.invert")} onClick={() => apply([...without(filter), { ...filter, isExcluded: !filter.isExcluded }])}>
+          <span class="chip chip-on" key={kind}>
+            <button type="button" title={t("filter.invert")} onClick={() => apply([...others.filter((each) => !these.some((one) => isSame(one, each))), ...these.map((each) => ({ ...each, isExcluded: !isExcluded }))])}>
               {name}
             </button>
-            <button type="button" aria-label={t("filter.remove", { name })} onClick={() => apply(without(filter))}>
-              ×
+            <button type="button" aria-label={t("filter.remove", { name })} onClick={() => apply(others)}>
+              <Icon name="close" size={14} />
             </button>
           </span>
         );
       })}
-      <button type="button" class="button button-quiet" onClick={() => apply([])}>
-        {t("filters.clear")}
-      </button>
+    </>
+  );
+}
+
+interface BarProps extends Question {
+  onPick: (filter: Filter) => void;
+  children?: ComponentChildren;
+}
+
+/** One line above all figures, of the same height whatever is chosen. */
+function StatBar({ range, filters, bots, onPick, children }: BarProps) {
+  const values = rememberedValues();
+  const choices: Choice[] = values.map((each, at) => ({
+    id: String(at),
+    text: formatValue(each.dimension, each.value),
+    group: t(`dimension.${each.dimension}`),
+    isOn: filters.some((filter) => isSame(filter, each)),
+  }));
+  const kinds: Choice[] = (["", "include", "only"] as const).map((each) => ({ id: each, text: t(`bots.${each || "none"}`), group: "", isOn: each === bots }));
+  return (
+    <div class="stat-bar">
+      <RangeBar range={range} />
+      <FilterChips filters={filters} />
+      <Picker label={t("filter.add")} class="chip chip-add" choices={choices} onPick={(at) => values[Number(at)] && onPick(values[Number(at)] as Filter)}>
+        <Icon name="filter" size={14} /> {t("filter")}
+      </Picker>
+      <span class="stat-bar-end">
+        <Picker label={t("bots.label")} class="button button-quiet" choices={kinds} onPick={(value) => setParams({ bots: value })}>
+          {t(`bots.${bots || "none"}`)} <Icon name="down" size={14} />
+        </Picker>
+        {children}
+      </span>
     </div>
   );
 }
 
-/**
- * The statistics of a source in the range and with the filters of the address. They follow new visits. decisions: what else
- * the links decide or tell apart.
- */
-export function Statistics({ source, decisions = [] }: { source: Source; decisions?: readonly Dimension[] }) {
+interface Props {
+  source: Source;
+  /** What else the links decide or tell apart. */
+  decisions?: readonly Dimension[];
+  /** What happened to the link. */
+  marks?: readonly Mark[];
+  /** Stands below the bar. */
+  heading?: ComponentChildren;
+  /** At the end of the bar. */
+  actions?: ComponentChildren;
+}
+
+/** The statistics of a source in the range and with the filters of the address. They follow new visits. */
+export function Statistics({ source, decisions = [], marks = [], heading, actions }: Props) {
   const { params } = usePlace();
   const range = rangeOf(params);
   const filters = filtersOf(params);
   const isCompared = params.get("compare") === "1";
   const bots = botsOf(params);
+  const metric = metricOf(params);
   // Only after new visits is everything else loaded again.
   const live = useQuery(`live ${source.key}`, source.turn, source.pollMs);
   const turn = live.data ?? "";
@@ -170,34 +233,53 @@ export function Statistics({ source, decisions = [] }: { source: Source; decisio
   /** A value that is the filter already is one no longer. */
   const pick = (filter: Filter) => {
     const others = filters.filter((each) => !isSame(each, filter));
-    const isOn = filters.some((each) => isSame(each, filter) && !each.isExcluded);
+    const isOn = filters.some((each) => isSame(each, filter) && each.isExcluded === filter.isExcluded);
     setParams(filterParams(isOn ? others : [...others, filter]));
   };
-  const shared = { source, range, filters, bots, isCompared, turn: panelTurn, onPick: pick };
+  const zoom = (first: number, last: number) => {
+    const points = data?.series.points ?? [];
+    const end = Date.parse(points[last + 1]?.start ?? data?.series.to ?? "");
+    const from = dateIn(currentZone(), Date.parse(points[first]?.start ?? ""));
+    setParams({ range: "", from, to: dateIn(currentZone(), end - 1) });
+  };
+  const question = { range, filters, bots, isCompared };
+  const shared = { source, ...question, turn: panelTurn, onPick: pick };
   return (
     <div class="statistics">
-      <div class="stat-controls">
-        <RangeBar range={range} />
-        <SelectField isLabelHidden label={t("bots.label")} value={bots} options={[["", t("bots.none")], ["include", t("bots.include")], ["only", t("bots.only")]]} onChange={(value) => setParams({ bots: value })} />
-      </div>
-      <FilterChips filters={filters} />
+      <StatBar {...question} onPick={pick}>
+        {actions}
+      </StatBar>
+      {heading}
       {error && <ErrorBox error={error} retry={reload} />}
-      <section class="card" aria-label={t("chart.label")}>
+      <section class="card figures" aria-label={t("chart.label")}>
         {data ? (
           <>
-            <Tiles totals={data.totals} bots={bots} />
-            <Chart interval={data.series.interval} points={data.series.points} to={data.series.to} previous={data.series.compared?.points} bots={bots} />
+            <div class="metrics">
+              {METRICS.filter((each) => bots !== "only" || each === "visits").map((each) => (
+                <MetricCard metric={each} chosen={bots === "only" ? "visits" : metric} bots={bots} totals={data.totals} key={each} />
+              ))}
+              <Info totals={data.totals} bots={bots} />
+            </div>
+            <Chart
+              interval={data.series.interval}
+              points={data.series.points}
+              to={data.series.to}
+              previous={data.series.compared?.points}
+              name={t(bots === "only" ? "visits" : metric)}
+              value={valueOf(bots === "only" ? "visits" : metric, bots)}
+              marks={marks}
+              onZoom={data.series.interval === "hour" ? undefined : zoom}
+            />
             <SeriesTable series={data.series} bots={bots} name={fileName("visits", [source.name, ...conditions(filters, bots)].join("-"), range)} />
           </>
         ) : (
-          !error && <Skeleton lines={5} height={48} />
+          !error && <Skeleton lines={5} height={56} />
         )}
       </section>
       <div class="panels">
         <Panel {...shared} title={t("places")} dimensions={PLACES} />
-        <Panel {...shared} title={t("sources")} dimensions={["referrer_host", "referrer_source"]} />
-        <Panel {...shared} title={t("devices")} dimensions={["device", "browser", "os"]} />
-        <Panel {...shared} title={t("languages")} dimensions={["language"]} />
+        <Panel {...shared} title={t("sources")} dimensions={["referrer_source", "referrer_host"]} />
+        <Panel {...shared} title={t("devices")} dimensions={["device", "browser", "os", "language"]} />
         <Panel {...shared} title={t("campaigns")} dimensions={["utm_source", "utm_medium", "utm_campaign"]} />
         {decisions.length > 0 && <Panel {...shared} title={t("decisions")} dimensions={decisions} />}
         {bots !== "" && <Panel {...shared} bots="only" title={t("dimension.bot_reason")} dimensions={["bot_reason"]} />}

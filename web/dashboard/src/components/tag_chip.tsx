@@ -23,7 +23,7 @@ export function TagChip({ tag, onPick }: Props) {
     );
   }
   return (
-    <a {...look} href={href("/", { tag })} title={t("tag.overview", { tag })}>
+    <a {...look} href={href("/statistics", { tag })} title={t("tag.overview", { tag })}>
       {tag}
     </a>
   );

@@ -20,7 +20,7 @@ export default function WorldMap({ items, onPick }: Props) {
       "data-country": code,
       class: count > 0 ? "country has-visits" : "country",
       // Areas are compared by eye: the root keeps small numbers visible.
-      "fill-opacity": count > 0 ? 0.25 + 0.75 * Math.sqrt(count / max) : 1,
+      "data-step": count > 0 ? Math.min(5, 1 + Math.floor(5 * Math.sqrt(count / max))) : undefined,
       onClick: count > 0 ? () => onPick(code) : undefined,
       title: `${formatValue("country", code)}: ${formatCount(count)}`,
     };
@@ -44,7 +44,7 @@ export default function WorldMap({ items, onPick }: Props) {
         .map(([code, x, y]) => {
           const { title, attributes } = withTitle(code);
           return (
-            <circle cx={x} cy={y} r={5} key={code} {...attributes}>
+            <circle cx={x} cy={y} r={3.5} key={code} {...attributes}>
               <title>{title}</title>
             </circle>
           );

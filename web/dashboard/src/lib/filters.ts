@@ -35,3 +35,14 @@ export function filterQuery(filters: readonly Filter[]): Record<string, string[]
 }
 
 export const isSame = (a: Filter, b: Filter): boolean => a.dimension === b.dimension && a.value === b.value;
+
+const known = new Map<Dimension, Set<string>>();
+
+/** Values that the panels have shown are offered as filters. */
+export function rememberValues(dimension: Dimension, values: readonly string[]): void {
+  const kept = known.get(dimension) ?? new Set<string>();
+  for (const value of values) kept.add(value);
+  known.set(dimension, kept);
+}
+
+export const rememberedValues = (): readonly Filter[] => [...known].flatMap(([dimension, values]) => [...values].map((value) => ({ dimension, value, isExcluded: false })));

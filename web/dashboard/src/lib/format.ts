@@ -83,6 +83,18 @@ function deviceNames(): Record<string, string> {
 /** A destination without what every one has. */
 export const shortenUrl = (url: string): string => hostAndSlug(url).replace(/\/$/, "");
 
+/** Letters as people write them: "grün" for "gr%C3%BCn". What has a meaning in addresses, and what nobody sees, stays as it is. */
+function readLetters(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll(/[^\p{L}\p{M}\p{N}]/gu, encodeURIComponent);
+  } catch {
+    return part; // no UTF-8
+  }
+}
+
+/** A destination as people read it. It is for eyes alone: the address itself is another text. */
+export const readableUrl = (url: string): string => shortenUrl(url).replaceAll(/(?:%[\da-f]{2})+/gi, readLetters);
+
 export function hostAndSlug(shortUrl: string): string {
   return shortUrl.replace(/^https?:\/\//, "");
 }

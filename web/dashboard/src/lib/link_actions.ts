@@ -77,10 +77,16 @@ export function remove(links: readonly Link[], done: () => void): Promise<void> 
 
 type State = "active" | "disabled";
 
+/** A filter takes so many values. */
+const FILTER_MAX = 100;
+
 async function changeStates(links: readonly Link[], state: State): Promise<number> {
-  if (links.length === 0) return 0;
-  const filter = `id:[${links.map((link) => link.id).join(",")}]`;
-  return (await unwrap(api.PATCH("/api/links", { params: { query: { filter } }, body: { state } }))).changed;
+  let changed = 0;
+  for (let from = 0; from < links.length; from += FILTER_MAX) {
+    const filter = `id:[${links.slice(from, from + FILTER_MAX).map((link) => link.id).join(",")}]`;
+    changed += (await unwrap(api.PATCH("/api/links", { params: { query: { filter } }, body: { state } }))).changed;
+  }
+  return changed;
 }
 
 /** One change of all links that are in the other state; the message can undo it. */
@@ -118,3 +124,17 @@ export async function moveLinks(links: readonly Link[], workspace: number, name:
   notify(tn("moved", moved, { name }), { undo: () => void report(undo) });
   done();
 }
+
+export type LinkEdit = Partial<Pick<Link, "original_url" | "starts_at" | "expires_at">>;
+
+/** Changes each link as editOf says; those that would stay as they are are left alone. The message can undo it. */
+export function editLinks(links: readonly Link[], editOf: (link: Link) => LinkEdit, done: () => void): Promise<void> {
+  const edits = links.map((link) => [link, editOf(link)] as const).filter(([link, edit]) => isChange(link, edit));
+  const edited = new Map(edits.map(([link, edit]) => [link, edit]));
+  const patch = (link: Link, body: LinkEdit) => unwrap(api.PATCH("/api/links/{id}", { ...byId(link), body }));
+  const before = (link: Link) => Object.fromEntries(Object.keys(edited.get(link) ?? {}).map((name) => [name, link[name as keyof LinkEdit]])) as LinkEdit;
+  const undo = (changed: readonly Link[]) => () => void each(changed, (link) => patch(link, before(link)), (back) => notify(tn("changed", back.length)), done);
+  return each([...edited.keys()], (link) => patch(link, edited.get(link) ?? {}), (changed) => notify(tn("changed", changed.length), { undo: undo(changed) }), done);
+}
+
+export const isChange = (link: Link, edit: LinkEdit): boolean => Object.entries(edit).some(([name, value]) => link[name as keyof LinkEdit] !== value);

@@ -4,7 +4,7 @@ const memory = new Map<string, string>();
 export function readLocal<T>(name: string, fallback: T): T {
   try {
     const value: unknown = JSON.parse(memory.get(name) ?? localStorage.getItem(`waymark.${name}`) ?? "null");
-    return typeof value === typeof fallback && Array.isArray(value) === Array.isArray(fallback) ? (value as T) : fallback;
+    return value !== null && typeof value === typeof fallback && Array.isArray(value) === Array.isArray(fallback) ? (value as T) : fallback;
   } catch {
     return fallback;
   }

@@ -10,6 +10,13 @@ export function normalizeUrl(text: string): string {
   return isHost ? `https://${url}` : url;
 }
 
+/** Whether somebody means an address by it, and not words to search for: it has a scheme, or a host with a dot and a page. */
+export function looksLikeUrl(text: string): boolean {
+  const url = text.trim();
+  if (/\s/.test(url)) return false;
+  return /^https?:\/\/./i.test(url) || /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)*\.\p{L}{2,}(:\d+)?([/?#].*)?$/u.test(url);
+}
+
 /** The host of an address, as it is written: "example.com" of "https://example.com:8080/page". A host alone stays. */
 export function hostOf(text: string): string {
   const [authority = ""] = text.trim().replace(/^([a-z][a-z\d+.-]*:)?\/\//i, "").split(/[/?#\\]/);

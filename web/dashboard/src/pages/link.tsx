@@ -1,22 +1,25 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { api, type Link, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
 import type { PageProps } from "../app/routes";
 import { can } from "../app/session";
 import { Aliases } from "../components/aliases";
+import type { Mark } from "../components/chart";
 import { CopyButton } from "../components/copy_button";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
-import { History } from "../components/history";
+import { History, nameOfChange } from "../components/history";
+import { Icon } from "../components/icons";
 import { LinkForm } from "../components/link_form";
 import { LinkActions, StateBadges } from "../components/link_table";
 import { ShareButton } from "../components/share_button";
+import { Site } from "../components/site";
 import { Statistics } from "../components/statistics";
 import { TagList } from "../components/tag_chip";
 import { Visits } from "../components/visits";
 import { t, tn } from "../i18n";
 import type { Dimension } from "../lib/filters";
-import { formatCount, formatDate, formatZonedTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { formatCount, formatDate, formatZonedTime, hostAndSlug, readableUrl } from "../lib/format";
 import { sayEdited } from "../lib/link_actions";
 import { useCreators } from "../lib/members";
 import { linkSource } from "../lib/sources";
@@ -39,12 +42,75 @@ function Extras({ link }: { link: Link }) {
   return parts.length > 0 ? <p class="muted">{parts.join(" · ")}</p> : null;
 }
 
+interface HeadingProps {
+  link: Link;
+  creator: string | undefined;
+  onEdit: () => void;
+  onChanged: () => void;
+}
+
+function Heading({ link, creator, onEdit, onChanged }: HeadingProps) {
+  const url = hostAndSlug(link.short_url);
+  return (
+    <>
+      <nav class="crumbs" aria-label={t("breadcrumb")}>
+        <a href={href("/links")}>{t("links")}</a>
+      </nav>
+      <header class="page-head link-head">
+        <Site url={link.original_url} />
+        <div class="link-head-text">
+          <h1>
+            <span translate={false}>{url}</span> <StateBadges link={link} />
+          </h1>
+          <p class="muted ellipsis">
+            →{" "}
+            <a href={link.original_url} target="_blank" rel="noreferrer">
+              {readableUrl(link.original_url)}
+            </a>
+            {link.title && ` · ${link.title}`}
+          </p>
+          <TagList tags={link.tags} />
+          {link.notes && <p class="notes">{link.notes}</p>}
+          <Extras link={link} />
+          {link.blocked_reason && <p class="field-error">{t("link.blocked", { reason: link.blocked_reason })}</p>}
+          {link.destination_blocked && <p class="muted">{t("destination.blocked.hint")}</p>}
+          {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatZonedTime(link.starts_at ?? "") })}</p>}
+          {link.expires_at && (
+            <p class="muted">
+              {formatEnd(link.expires_at, formatZonedTime)}. {t("expires.deleted")}
+            </p>
+          )}
+          {link.deleted_at && <p class="muted">{t("deleted.at", { time: formatZonedTime(link.deleted_at) })}</p>}
+          {creator && <p class="muted">{t("created.by", { name: creator, time: formatDate(link.created_at) })}</p>}
+        </div>
+        <div class="page-actions">
+          {link.state !== "deleted" && <CopyButton withText text={link.short_url} label={t("copy.link", { url })} />}
+          {link.state !== "deleted" && can("editor") && (
+            <button type="button" class="button" onClick={onEdit}>
+              <Icon name="edit" size={16} /> {t("edit")}
+            </button>
+          )}
+          <LinkActions isMenuOnly link={link} onEdit={onEdit} onChanged={onChanged} />
+        </div>
+      </header>
+      {link.aliases.length > 0 && <Aliases link={link} onChanged={onChanged} />}
+    </>
+  );
+}
+
+/** When the link changed, for the chart. */
+function useMarks(linkId: number, version: number | undefined): Mark[] {
+  const { data } = useQuery(version === undefined ? null : `marks ${linkId} ${version}`, (signal) => unwrap(api.GET("/api/links/{id}/history", { params: { path: { id: linkId }, query: { limit: 100 } }, signal })));
+  return useMemo(() => (data?.changes ?? []).map((change) => ({ time: change.at, text: nameOfChange(change) })), [data]);
+}
+
 export default function LinkPage({ id }: PageProps) {
   const linkId = Number(id);
   useTagColors();
   const { data, error, reload } = useQuery(`link ${id}`, (signal) => unwrap(api.GET("/api/links/{id}", { params: { path: { id: linkId } }, signal })));
   const [isEditing, setEditing] = useState(false);
   const creatorOf = useCreators();
+  const marks = useMarks(linkId, data?.link.version);
   if (error?.status === 404) {
     return (
       <Empty isPage title={t("link.missing")} text={t("link.missing.text")}>
@@ -57,45 +123,15 @@ export default function LinkPage({ id }: PageProps) {
   if (error && !data) return <ErrorBox error={error} retry={reload} />;
   if (!data) return <Skeleton lines={8} height={40} />;
   const { link } = data;
-  const creator = creatorOf(link.created_by);
   return (
     <>
-      <nav class="crumbs" aria-label={t("breadcrumb")}>
-        <a href={href("/links")}>{t("links")}</a>
-      </nav>
-      <header class="page-head link-head">
-        <div class="link-head-text">
-          <h1>
-            <span translate={false}>{hostAndSlug(link.short_url)}</span> <StateBadges link={link} />
-          </h1>
-          {link.title && <p class="link-title">{link.title}</p>}
-          <p class="muted ellipsis">
-            →{" "}
-            <a href={link.original_url} target="_blank" rel="noreferrer">
-              {shortenUrl(link.original_url)}
-            </a>
-          </p>
-          <TagList tags={link.tags} />
-          {creator && <p class="muted">{t("created.by", { name: creator, time: formatDate(link.created_at) })}</p>}
-          {link.notes && <p class="notes">{link.notes}</p>}
-          <Extras link={link} />
-          {link.blocked_reason && <p class="field-error">{t("link.blocked", { reason: link.blocked_reason })}</p>}
-          {link.destination_blocked && <p class="muted">{t("destination.blocked.hint")}</p>}
-          {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatZonedTime(link.starts_at ?? "") })}</p>}
-          {link.expires_at && (
-            <p class="muted">
-              {formatEnd(link.expires_at, formatZonedTime)}. {t("expires.deleted")}
-            </p>
-          )}
-        </div>
-        <div class="page-actions">
-          <CopyButton withText text={link.short_url} label={t("copy.link", { url: hostAndSlug(link.short_url) })} />
-          {link.state !== "deleted" && can("editor") && <ShareButton subject={{ link_id: link.id }} name={hostAndSlug(link.short_url)} />}
-          <LinkActions isMenuOnly link={link} onEdit={() => setEditing(true)} onChanged={reload} />
-        </div>
-      </header>
-      {link.aliases.length > 0 && <Aliases link={link} onChanged={reload} />}
-      <Statistics source={linkSource(linkId, link.slug)} decisions={decisionsOf(link)} />
+      <Statistics
+        source={linkSource(linkId, link.slug)}
+        decisions={decisionsOf(link)}
+        marks={marks}
+        actions={link.state !== "deleted" && can("editor") && <ShareButton subject={{ link_id: link.id }} name={hostAndSlug(link.short_url)} />}
+        heading={<Heading link={link} creator={creatorOf(link.created_by)} onEdit={() => setEditing(true)} onChanged={reload} />}
+      />
       <Visits linkId={linkId} slug={link.slug} />
       <History link={link} />
       {isEditing && (

@@ -1,34 +1,38 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { api, asApiError, type Link, type Schemas, unwrap, type Workspace } from "../api/client";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { api, asApiError, type Link, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../app/keyboard";
 import { href, setParams, usePlace } from "../app/router";
-import { can, useWorkspaces } from "../app/session";
+import { can } from "../app/session";
 import { notify } from "../app/toasts";
-import { Dialog } from "../components/dialog";
+import { CopyButton, copyText } from "../components/copy_button";
 import { Empty, ErrorBox, explain, Skeleton } from "../components/feedback";
-import { SelectField, SubmitButton } from "../components/field";
 import { Icon } from "../components/icons";
 import { LinkForm } from "../components/link_form";
-import { LinkTable } from "../components/link_table";
-import { rememberedTags, rememberTags, TagInput } from "../components/tag_input";
-import { useAction } from "../components/use_action";
+import { LinkTable, type Order, type Sort } from "../components/link_table";
+import { type Choice, Picker } from "../components/picker";
+import { QrImage } from "../components/qr_dialog";
+import { rememberedTags, rememberTags } from "../components/tag_input";
 import { t, tn } from "../i18n";
 import { formatCount, hostAndSlug } from "../lib/format";
-import { changeTags, moveLinks, remove, restore, sayEdited, setStates } from "../lib/link_actions";
-import { isAtLeast } from "../lib/roles";
+import { sayEdited } from "../lib/link_actions";
+import { lazy } from "../lib/lazy";
 import { saveLinks } from "../lib/save_links";
-import { currentWorkspaceId } from "../lib/workspace";
+
+const SelectionBar = lazy(() => import("../components/selection_bar"), 0);
+const FirstRun = lazy(() => import("../components/first_run"), 5);
 
 const PAGE_SIZE = 50;
+const DAYS = 30;
+/** Some changes are a request for each link, and an account has six hundred a minute. */
+const CHOSEN_MAX = 500;
 const POLL_MS = 2_500;
 const SEARCH_DELAY_MS = 250;
 const STATES = ["active", "scheduled", "disabled", "expired", "deleted"] as const;
 const SORTS = ["created_at", "humans", "last_visited_at"] as const;
 
-type Choice<T extends readonly string[]> = T[number] | undefined;
-
-function pick<T extends readonly string[]>(choices: T, value: string | null): Choice<T> {
+function pick<T extends readonly string[]>(choices: T, value: string | null): T[number] | undefined {
   return choices.find((each) => each === value);
 }
 
@@ -42,6 +46,7 @@ function useLinks() {
     order: pick(["asc", "desc"] as const, params.get("order")),
     page: Math.max(1, Number.parseInt(params.get("page") ?? "1", 10) || 1),
     limit: PAGE_SIZE,
+    days: DAYS,
   };
   const load = async (signal: AbortSignal) => {
     const answer = await unwrap(api.GET("/api/links", { params: { query }, signal }));
@@ -89,144 +94,34 @@ function SearchField({ value }: { value: string }) {
   );
 }
 
-function FilterBar({ query }: { query: Filters }) {
+/** What the list is limited to, each with its own way out, and a list of what else it may be. */
+function FilterBar({ query, total }: { query: Filters; total: ComponentChildren }) {
   const tags = [...new Set([...rememberedTags(), ...(query.tag ? [query.tag] : [])])];
-  const order = `${query.sort ?? "created_at"}.${query.order ?? "desc"}`;
+  const choices: Choice[] = [
+    ...STATES.map((state) => ({ id: `state:${state}`, text: t(`state.${state}`), group: t("state"), isOn: query.state === state })),
+    ...tags.map((tag) => ({ id: `tag:${tag}`, text: tag, group: t("tag"), isOn: query.tag === tag })),
+  ];
+  const pick = (id: string) => {
+    const [name = "", value = ""] = [id.slice(0, id.indexOf(":")), id.slice(id.indexOf(":") + 1)];
+    setParams({ [name]: query[name as "state" | "tag"] === value ? "" : value, page: "" });
+  };
+  const chip = (name: "state" | "tag", text: string) => (
+    <span class="chip chip-on">
+      {text}
+      <button type="button" aria-label={t("filter.remove", { name: text })} onClick={() => setParams({ [name]: "", page: "" })}>
+        <Icon name="close" size={14} />
+      </button>
+    </span>
+  );
   return (
     <div class="filter-bar">
       <SearchField value={query.q ?? ""} />
-      <SelectField isLabelHidden label={t("state")} value={query.state ?? ""} options={[["", t("state.all")], ...STATES.map((state) => [state, t(`state.${state}`)] as const)]} onChange={(state) => setParams({ state, page: "" })} />
-      <SelectField isLabelHidden label={t("tag")} value={query.tag ?? ""} options={[["", t("tag.all")], ...tags.map((tag) => [tag, tag] as const)]} onChange={(tag) => setParams({ tag, page: "" })} />
-      <SelectField
-        isLabelHidden
-        label={t("sort")}
-        value={order}
-        options={[
-          ["created_at.desc", t("sort.newest")],
-          ["created_at.asc", t("sort.oldest")],
-          ["humans.desc", t("sort.most")],
-          ["humans.asc", t("sort.least")],
-          ["last_visited_at.desc", t("sort.recent")],
-        ]}
-        onChange={(value) => {
-          const [sort, direction] = value.split(".");
-          setParams({ sort, order: direction, page: "" });
-        }}
-      />
-    </div>
-  );
-}
-
-interface LinksDialogProps {
-  links: Link[];
-  onClose: () => void;
-  onDone: () => void;
-}
-
-/** Tags to add to the links, and those that they have to remove from them. */
-function TagsDialog({ links, onClose, onDone }: LinksDialogProps) {
-  const [added, setAdded] = useState<string[]>([]);
-  const [removed, setRemoved] = useState<string[]>([]);
-  const present = [...new Set(links.flatMap((link) => link.tags))].sort();
-  const submit = (event: Event) => {
-    event.preventDefault();
-    void changeTags(links, added, removed, onDone).then(onClose);
-  };
-  return (
-    <Dialog title={tn("tags.change", links.length)} onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        <TagInput autofocus label={t("tags.add")} hint={t("tags.hint")} tags={added} onChange={setAdded} />
-        {present.length > 0 && (
-          <fieldset class="fieldset">
-            <legend>{t("tags.remove")}</legend>
-            {present.map((tag) => (
-              <label class="check" key={tag}>
-                <input type="checkbox" checked={removed.includes(tag)} onChange={(event) => setRemoved(event.currentTarget.checked ? [...removed, tag] : removed.filter((each) => each !== tag))} />
-                {tag} <span class="muted">{tn("tag.links", links.filter((link) => link.tags.includes(tag)).length)}</span>
-              </label>
-            ))}
-          </fieldset>
-        )}
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {t("cancel")}
-          </button>
-          <button type="submit" class="button button-primary">
-            {t("save")}
-          </button>
-        </footer>
-      </form>
-    </Dialog>
-  );
-}
-
-/** Moves the links to another workspace in which the person may edit. */
-function MoveDialog({ links, targets, onClose, onDone }: LinksDialogProps & { targets: readonly Workspace[] }) {
-  const [target, setTarget] = useState(String(targets[0]?.id));
-  const { error, isBusy, run } = useAction();
-  const name = targets.find((each) => String(each.id) === target)?.name ?? "";
-  const submit = (event: Event) => {
-    event.preventDefault();
-    void run(async () => {
-      await moveLinks(links, Number(target), name, onDone);
-      onClose();
-    });
-  };
-  return (
-    <Dialog title={tn("move", links.length)} onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        {error && <ErrorBox error={error} />}
-        <SelectField label={t("move.to")} value={target} options={targets.map((each) => [String(each.id), each.name] as const)} onChange={setTarget} />
-        <p>{t("move.text", { name })}</p>
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {t("cancel")}
-          </button>
-          <SubmitButton isBusy={isBusy}>{t("move.action")}</SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
-  );
-}
-
-function SelectionBar({ links, onClear, onDone }: { links: Link[]; onClear: () => void; onDone: () => void }) {
-  const [isTagging, setTagging] = useState(false);
-  const [isMoving, setMoving] = useState(false);
-  const targets = useWorkspaces().filter((each) => !each.deleted_at && each.id !== currentWorkspaceId() && isAtLeast(each.role, "editor"));
-  const areDeleted = links.every((link) => link.state === "deleted");
-  return (
-    <div class="selection-bar" role="region" aria-label={t("selection")}>
-      <strong>{tn("selected", links.length)}</strong>
-      {areDeleted ? (
-        <button type="button" class="button" onClick={() => void restore(links, onDone)}>
-          {t("restore")}
-        </button>
-      ) : (
-        <>
-          <button type="button" class="button" onClick={() => setTagging(true)}>
-            {t("tags")}
-          </button>
-          <button type="button" class="button" onClick={() => void setStates(links, "active", onDone)}>
-            {t("enable")}
-          </button>
-          <button type="button" class="button" onClick={() => void setStates(links, "disabled", onDone)}>
-            {t("disable")}
-          </button>
-          {targets.length > 0 && (
-            <button type="button" class="button" onClick={() => setMoving(true)}>
-              {t("move.action")}
-            </button>
-          )}
-          <button type="button" class="button button-danger" onClick={() => void remove(links, onDone)}>
-            {t("delete")}
-          </button>
-        </>
-      )}
-      <button type="button" class="button button-quiet" onClick={onClear}>
-        {t("cancel")}
-      </button>
-      {isTagging && <TagsDialog links={links} onClose={() => setTagging(false)} onDone={onDone} />}
-      {isMoving && <MoveDialog links={links} targets={targets} onClose={() => setMoving(false)} onDone={onDone} />}
+      {query.state && chip("state", t(`state.${query.state}`))}
+      {query.tag && chip("tag", t("filter.is", { name: t("tag"), value: query.tag }))}
+      <Picker label={t("filter.add")} class="chip chip-add" choices={choices} onPick={pick}>
+        <Icon name="filter" size={14} /> {t("filter")}
+      </Picker>
+      {total}
     </div>
   );
 }
@@ -248,24 +143,22 @@ function SaveButton({ query }: { query: Filters }) {
 function Pages({ query, pagination }: { query: Filters; pagination: Schemas["Pagination"] }) {
   const { page } = query;
   const total = pagination.total ?? 0;
-  const count = formatCount(total) + (pagination.total_is_capped ? "+" : "");
   return (
     <nav class="pages" aria-label={t("pages")}>
       <button type="button" class="button" disabled={page <= 1} onClick={() => setParams({ page: page > 2 ? page - 1 : "" })}>
         {t("previous")}
       </button>
       <span class="muted">
-        {t("page", { page })} · {tn("links", total, { count })}
+        {t("page", { page })} · {tn("links", total, { count: countOf(pagination) })}
       </span>
       <button type="button" class="button" disabled={pagination.next_cursor === null} onClick={() => setParams({ page: page + 1 })}>
         {t("next")}
       </button>
-      <SaveButton query={query} />
     </nav>
   );
 }
 
-function Nothing({ query, onCreate }: { query: Filters; onCreate: () => void }) {
+function Nothing({ query, onMade }: { query: Filters; onMade: (link: Link) => void }) {
   if (query.q || query.tag || query.state || query.page > 1) {
     return (
       <Empty title={t("links.nomatch")} text={t("links.nomatch.text")}>
@@ -276,12 +169,52 @@ function Nothing({ query, onCreate }: { query: Filters; onCreate: () => void }) 
     );
   }
   if (!can("editor")) return <Empty title={t("links.nothing")} text={t("viewer.text")} />;
+  return <FirstRun onMade={onMade} />;
+}
+
+/** A link of the address: of this page, or any other. */
+function useLink(id: string | null): Link | undefined {
+  const { data } = useQuery(id && /^\d+$/.test(id) ? `edit ${id}` : null, (signal) => unwrap(api.GET("/api/links/{id}", { params: { path: { id: Number(id) } }, signal })));
+  return id === null ? undefined : data?.link;
+}
+
+/** All links that match, page by page. */
+async function loadAll(query: Filters): Promise<Link[]> {
+  const links: Link[] = [];
+  for (let cursor: string | null | undefined; cursor !== null && links.length < CHOSEN_MAX; ) {
+    const answer = await unwrap(api.GET("/api/links", { params: { query: { ...query, page: undefined, days: undefined, limit: 100, cursor: cursor ?? undefined } } }));
+    links.push(...answer.links);
+    cursor = answer.pagination.next_cursor;
+  }
+  return links;
+}
+
+const countOf = ({ total, total_is_capped }: Schemas["Pagination"]) => formatCount(total ?? 0) + (total_is_capped ? "+" : "");
+
+/** What was made: copied, with what people do next. */
+function Created({ link, onEdit, onClose }: { link: Link; onEdit: () => void; onClose: () => void }) {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => void copyText(link.short_url).then(setCopied), [link.id]);
+  const url = hostAndSlug(link.short_url);
   return (
-    <Empty title={t("links.none")} text={t("links.none.text")}>
-      <button type="button" class="button button-primary" onClick={onCreate}>
-        <Icon name="plus" /> {t("link.create")}
+    <section class="created" aria-label={t("start.made")}>
+      <QrImage text={link.short_url} label={t("qr.of", { url })} />
+      <div class="created-text">
+        <p role="status">{t(isCopied ? "link.created.copied" : "link.created", { url })}</p>
+        <div class="button-row">
+          <a class="button" href={link.short_url} target="_blank" rel="noreferrer">
+            <Icon name="external" size={16} /> {t("open")}
+          </a>
+          <button type="button" class="button" onClick={onEdit}>
+            <Icon name="edit" size={16} /> {t("edit")}
+          </button>
+          <CopyButton withText text={link.short_url} label={t("copy.link", { url })} />
+        </div>
+      </div>
+      <button type="button" class="icon-button" aria-label={t("close")} onClick={onClose}>
+        <Icon name="close" />
       </button>
-    </Empty>
+    </section>
   );
 }
 
@@ -289,17 +222,39 @@ export default function LinksPage() {
   const { params } = usePlace();
   const { query, data, error, isLoading, isStale, reload } = useLinks();
   const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
+  const [everyMatch, setEveryMatch] = useState<Link[]>([]);
   const [editing, setEditing] = useState<Link>();
+  const [newest, setNewest] = useState<Link>();
   const canEdit = can("editor");
   const isCreating = canEdit && params.get("edit") === "new";
+  const from = useLink(isCreating ? params.get("from") : null);
+  const asked = useLink(canEdit && !isCreating ? params.get("edit") : null);
+  const order: Order = { sort: query.sort ?? "created_at", isAscending: query.order === "asc" };
   const create = () => setParams({ edit: "new" });
-  const leave = () => (isCreating ? setParams({ edit: "" }, { replace: true }) : setEditing(undefined));
+  const shownForm = editing ?? asked;
+  const leave = () => (editing ? setEditing(undefined) : setParams({ edit: "", from: "" }, { replace: true }));
   // A form that another page opened leads back there.
   const close = () => (isCreating && history.state ? history.back() : leave());
   useKeys(canEdit ? { c: create } : {});
 
-  const links = data?.links ?? [];
-  const chosen = links.filter((link) => selected.has(link.id));
+  // What was just made is seen, whatever the list is limited to.
+  const found = data?.links ?? [];
+  const links = newest && !found.some((link) => link.id === newest.id) ? [newest, ...found] : found;
+  const days = useMemo(() => new Map(found.map((link) => [link.id, link.daily_humans ?? []])), [data]);
+  const sortBy = (sort: Sort) => setParams({ sort, order: order.sort === sort && !order.isAscending ? "asc" : "desc", page: "" });
+  useEffect(() => {
+    addEventListener("waymark-links", reload);
+    return () => removeEventListener("waymark-links", reload);
+  }, [reload]);
+  const ofPage = links.filter((link) => selected.has(link.id));
+  const chosen = everyMatch.length > 0 ? everyMatch : ofPage;
+  const total = data?.pagination.total ?? 0;
+  const canChooseAll = everyMatch.length === 0 && ofPage.length === links.length && total > links.length && total <= CHOSEN_MAX;
+  const chooseAll = () => void loadAll(query).then(setEveryMatch, (cause) => notify(explain(asApiError(cause)), { isError: true }));
+  const choose = (ids: Set<number>) => {
+    setEveryMatch([]);
+    setSelected(ids);
+  };
   /** If nothing has the focus once the list is loaded again: the row of the first of these that is in it takes the focus. */
   const next = useRef<(Link | undefined)[] | undefined>(undefined);
   // A layout effect runs with the list that it is for. An ordinary one runs later, perhaps after the next change has set `next`.
@@ -314,51 +269,61 @@ export default function LinksPage() {
   const changed = (those: Link[]) => {
     const others = links.filter((link) => !those.includes(link));
     next.current = [...those, others[links.indexOf(those[0] as Link)] ?? others[others.length - 1]];
+    if (those.some((link) => link.id === newest?.id)) setNewest(undefined);
     reload();
   };
   const saved = (link: Link) => {
     leave();
     next.current = [link];
-    if (editing) sayEdited(editing, link, reload);
-    else notify(t("link.created", { url: hostAndSlug(link.short_url) }));
+    if (shownForm) sayEdited(shownForm, link, reload);
+    if (!shownForm || link.id === newest?.id) setNewest(link);
     reload();
   };
   return (
     <>
       <header class="page-head">
-        <h1>{t("links")}</h1>
+        <div class="title">
+          <h1>{t("links")}</h1>
+          {data && <span class="title-count">{countOf(data.pagination)}</span>}
+        </div>
         {canEdit && (
           <div class="page-actions">
-            <a class="button" href={href("/links/bulk")}>
+            <a class="button wide-only" href={href("/links/bulk")}>
               <Icon name="upload" /> {t("bulk")}
             </a>
-            <button type="button" class="button button-primary" onClick={create}>
+            <button type="button" class="button button-primary wide-only" onClick={create}>
               <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
             </button>
           </div>
         )}
       </header>
-      <FilterBar query={query} />
+      <FilterBar query={query} total={data && links.length > 0 && <SaveButton query={query} />} />
       {chosen.length > 0 && (
         <SelectionBar
           links={chosen}
-          onClear={() => setSelected(new Set())}
+          all={canChooseAll ? total : undefined}
+          onAll={chooseAll}
+          onClear={() => choose(new Set())}
           onDone={() => {
-            setSelected(new Set());
+            // An undo that is done later must not touch what was chosen meanwhile.
+            setEveryMatch([]);
+            setSelected((now) => (now === selected ? new Set() : now));
             changed(chosen);
           }}
         />
       )}
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} height={44} />}
-      {data && links.length === 0 && !isLoading && <Nothing query={query} onCreate={create} />}
+      {data && links.length === 0 && !isLoading && <Nothing query={query} onMade={saved} />}
       {links.length > 0 && (
         <div class={isLoading ? "card table-card is-loading" : "card table-card"}>
-          <LinkTable links={links} selected={selected} onSelect={setSelected} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link) => changed([link])} />
+          <LinkTable links={links} days={days} selected={selected} order={order} onSort={sortBy} onSelect={choose} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link) => changed([link])} />
         </div>
       )}
       {data && (links.length > 0 || query.page > 1) && <Pages query={query} pagination={data.pagination} />}
-      {(isCreating || editing) && <LinkForm link={editing ?? null} onSaved={saved} onClose={close} />}
+      {newest && <Created link={newest} onEdit={() => setEditing(newest)} onClose={() => setNewest(undefined)} />}
+      {shownForm && <LinkForm link={shownForm} onSaved={saved} onClose={close} key={shownForm.id} />}
+      {isCreating && (!params.get("from") || from) && <LinkForm link={null} from={from} onSaved={saved} onClose={close} />}
     </>
   );
 }

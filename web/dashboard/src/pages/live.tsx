@@ -1,13 +1,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import world from "virtual:world";
+import { api, unwrap } from "../api/client";
 import { href } from "../app/router";
-import { Empty } from "../components/feedback";
 import { Icon } from "../components/icons";
+import { Ticking } from "../components/ticking";
+import { ValueIcon } from "../components/value_icon";
 import { t } from "../i18n";
 import { formatClock, formatCount, formatValue } from "../lib/format";
 import { followVisits, type LiveVisit } from "../lib/live_stream";
 
 const SHOWN = 100;
-const KEPT_MS = 5 * 60_000;
+const KEPT_MS = 30 * 60_000;
 const KEPT = 5_000; // more would make each drawing slow
 const REFRESH_MS = 200; // one drawing for many visits
 
@@ -47,63 +50,136 @@ function useLiveVisits() {
 }
 
 function Row({ visit }: { visit: LiveVisit }) {
+  const place = [visit.city, formatValue("country", visit.country)].filter(Boolean).join(", ");
+  const device = visit.is_bot ? t("bot") : [visit.browser, visit.os].filter(Boolean).join(", ");
   return (
-    <tr>
-      <td class="nowrap mono">{formatClock(visit.occurred_at)}</td>
-      <td>
-        <a class="short" translate={false} href={href(`/links/${visit.link_id}`)}>
-          /{visit.slug}
-        </a>
-      </td>
-      <td>{[visit.city, formatValue("country", visit.country)].filter(Boolean).join(", ")}</td>
-      <td class="wide-only">{visit.is_bot ? <span class="badge">{t("bot")}</span> : [visit.browser, visit.os].filter(Boolean).join(" · ") || t("unknown")}</td>
-      <td class="wide-only">{visit.referrer_source || visit.referrer_host || t("direct")}</td>
-    </tr>
+    <li class="live-row">
+      <a class="short" translate={false} href={href(`/links/${visit.link_id}`)}>
+        /{visit.slug}
+      </a>
+      <time class="muted number" dateTime={visit.occurred_at}>
+        {formatClock(visit.occurred_at)}
+      </time>
+      <span class="muted live-facts">
+        <ValueIcon dimension="country" value={visit.country} />
+        {[place, device, visit.referrer_source || visit.referrer_host || t("direct")].filter(Boolean).join(" · ")}
+      </span>
+    </li>
+  );
+}
+
+const WINDOW_MS = 30 * 60_000;
+const POLL_MS = 2_000;
+const PULSE_MS = 4_000;
+
+/**
+ * How many visits the last 30 minutes had, as the server counts. An event stream that is silent looks like one that is dead, so this
+ * also says whether the server answers: undefined until it has, false after two seconds without an answer.
+ */
+function useCount() {
+  const [count, setCount] = useState<number>();
+  const [isAlive, setAlive] = useState<boolean>();
+  useEffect(() => {
+    let timer = 0;
+    const controller = new AbortController();
+    const ask = async () => {
+      const limit = setTimeout(() => setAlive(false), POLL_MS);
+      try {
+        const from = new Date(Date.now() - WINDOW_MS).toISOString();
+        const answer = await unwrap(api.GET("/api/stats/summary", { params: { query: { from } }, signal: controller.signal }));
+        setCount(answer.total);
+        setAlive(true);
+      } catch {
+        if (!controller.signal.aborted) setAlive(false);
+      }
+      clearTimeout(limit);
+      if (!controller.signal.aborted) timer = window.setTimeout(ask, POLL_MS / 2);
+    };
+    const goOffline = () => setAlive(false);
+    void ask();
+    addEventListener("offline", goOffline);
+    return () => {
+      controller.abort();
+      clearTimeout(timer);
+      removeEventListener("offline", goOffline);
+    };
+  }, []);
+  return { count, isAlive };
+}
+
+/** A pulse for each visit of the last seconds, where its country is. */
+function Pulses({ visits }: { visits: readonly LiveVisit[] }) {
+  const since = Date.now() - PULSE_MS;
+  const fresh = visits.filter((visit) => Date.parse(visit.occurred_at) > since && world.centers[visit.country]);
+  return (
+    <svg class="world" viewBox={`0 0 ${world.width} ${world.height}`} role="img" aria-label={t("map.live")}>
+      {world.shapes.map(([code, path]) => (
+        <path class="country" d={path} key={code} />
+      ))}
+      {fresh.map((visit) => {
+        const [x, y] = world.centers[visit.country] ?? [0, 0];
+        return (
+          <g key={visit.event_id}>
+            <circle class="pulse" cx={x} cy={y} r="16" />
+            <circle class="pulse-dot" cx={x} cy={y} r="3.5" />
+          </g>
+        );
+      })}
+    </svg>
   );
 }
 
 export default function LivePage() {
   const { visits, isOpen, hasGap } = useLiveVisits();
+  const { count, isAlive } = useCount();
   const [frozen, setFrozen] = useState<LiveVisit[]>();
   const shown = (frozen ?? visits).slice(0, SHOWN);
   const fresh = frozen ? visits.filter((visit) => !frozen.includes(visit)).length : 0;
+  const isLost = isOpen === false || isAlive === false;
+  const countries = new Set(visits.map((visit) => visit.country).filter(Boolean)).size;
   return (
     <>
       <header class="page-head">
         <h1>{t("live")}</h1>
         <div class="page-actions">
-          <span class="muted" role="status">
-            {isOpen === false ? t("live.off") : isOpen ? t("live.on") : t("loading")}
+          <span class={isLost ? "connection connection-lost" : "connection"} role="status">
+            {isLost ? t("live.off") : isOpen ? t("live.on") : t("loading")}
           </span>
           <button type="button" class="button" onClick={() => setFrozen(frozen ? undefined : visits)}>
-            <Icon name={frozen ? "play" : "pause"} /> {frozen ? t("live.resume", { count: formatCount(fresh) }) : t("live.pause")}
+            <Icon name={frozen ? "play" : "pause"} size={16} /> {frozen ? t("live.resume", { count: formatCount(fresh) }) : t("live.pause")}
           </button>
         </div>
       </header>
       {hasGap && <p class="hint">{t("live.reset")}</p>}
-      {shown.length === 0 ? (
-        <Empty title={t("live.none")} text={t("live.none.text")} />
-      ) : (
-        <section class="card table-card" aria-label={t("live")}>
-          <h2 class="card-head">{t("live.at", { count: formatCount(visits.length) + (visits.length === KEPT ? "+" : "") })}</h2>
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">{t("time")}</th>
-                <th scope="col">{t("link")}</th>
-                <th scope="col">{t("place")}</th>
-                <th scope="col" class="wide-only">{t("device")}</th>
-                <th scope="col" class="wide-only">{t("source")}</th>
-              </tr>
-            </thead>
-            <tbody>
+      <div class="live">
+        <section class="card live-map" aria-label={t("map")}>
+          <dl class="live-counts">
+            <div>
+              <dt class="muted">{t("live.half.hour")}</dt>
+              <dd class="metric-count">{count === undefined ? "–" : <Ticking count={count} />}</dd>
+            </div>
+            <div>
+              <dt class="muted">{t("live.countries")}</dt>
+              <dd class="metric-count">{formatCount(countries)}</dd>
+            </div>
+          </dl>
+          <Pulses visits={frozen ?? visits} />
+        </section>
+        <section class="card live-stream" aria-label={t("visits")}>
+          {shown.length === 0 ? (
+            <div class="panel-empty">
+              <h2>{t("live.none")}</h2>
+              <p class="muted">{t("live.none.text")}</p>
+            </div>
+          ) : (
+            <ul>
               {shown.map((visit) => (
                 <Row visit={visit} key={visit.event_id} />
               ))}
-            </tbody>
-          </table>
+            </ul>
+          )}
         </section>
-      )}
+      </div>
     </>
   );
 }

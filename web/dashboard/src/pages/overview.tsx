@@ -4,9 +4,9 @@ import { href, setParams, usePlace } from "../app/router";
 import { can } from "../app/session";
 import { currentZone } from "../app/settings";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
-import { SelectField } from "../components/field";
 import { Icon } from "../components/icons";
 import { type Bots, botsOf, shownCount } from "../components/panel";
+import { type Choice, Picker } from "../components/picker";
 import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
 import { t } from "../i18n";
@@ -67,7 +67,12 @@ function TagChoice({ tag }: { tag: string | undefined }) {
   const { data } = useQuery("tags", (signal) => unwrap(api.GET("/api/tags", { signal })));
   const tags = [...new Set([...(data?.tags ?? []).map((each) => each.name), ...(tag ? [tag] : [])])];
   if (tags.length === 0) return null;
-  return <SelectField isLabelHidden label={t("tag")} value={tag ?? ""} options={[["", t("tag.all")], ...tags.map((each) => [each, each] as const)]} onChange={(value) => setParams({ tag: value })} />;
+  const choices: Choice[] = [{ id: "", text: t("links.all"), group: "", isOn: !tag }, ...tags.map((each) => ({ id: each, text: each, group: t("tag"), isOn: each === tag }))];
+  return (
+    <Picker label={t("tag.choose")} class="button" choices={choices} onPick={(value) => setParams({ tag: value })}>
+      {tag ?? t("links.all")} <Icon name="down" size={14} />
+    </Picker>
+  );
 }
 
 export default function OverviewPage() {
@@ -81,19 +86,16 @@ export default function OverviewPage() {
   const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/stats/top", { params: { query }, signal })), POLL_MS);
   return (
     <>
-      <header class="page-head">
-        <h1>{t("overview")}</h1>
-        <div class="page-actions">
-          <TagChoice tag={tag} />
-          {tag && can("editor") && <ShareButton subject={{ tag }} name={tag} />}
-          {can("editor") && (
-            <a class="button button-primary" href={href("/links", { edit: "new" })}>
-              <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
-            </a>
-          )}
-        </div>
-      </header>
-      <Statistics source={workspaceSource(tag)} />
+      <Statistics
+        source={workspaceSource(tag)}
+        actions={tag && can("editor") && <ShareButton subject={{ tag }} name={tag} />}
+        heading={
+          <header class="page-head">
+            <h1>{tag ? t("tag.title", { tag }) : t("overview")}</h1>
+            <TagChoice tag={tag} />
+          </header>
+        }
+      />
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} height={36} />}
       {data?.links.length === 0 && !isNarrowed && (

@@ -1,4 +1,4 @@
-import { useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { api, newIdempotencyKey, unwrap } from "../api/client";
 import { useInstance } from "../app/instance";
 import { href } from "../app/router";
@@ -9,15 +9,13 @@ import { QrDialog, QrImage } from "../components/qr_dialog";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatRelative, hostAndSlug, shortenUrl } from "../lib/format";
-import { drawQr } from "../lib/qr";
 import { forgetTemporaryLink, keepTemporaryLink, type TemporaryLink, temporaryLinks } from "../lib/temporary_links";
 import { normalizeUrl } from "../lib/urls";
 
 function Newest({ link }: { link: TemporaryLink }) {
-  const drawing = useMemo(() => drawQr(link.short_url), [link.short_url]);
   return (
     <section class="card newest" aria-label={t("start.made")}>
-      <QrImage drawing={drawing} colour="#000000" label={t("qr.of", { url: link.short_url })} />
+      <QrImage text={link.short_url} label={t("qr.of", { url: link.short_url })} />
       <div class="newest-text">
         <p class="hint">{t("start.made")}</p>
         <a class="newest-url" translate={false} href={link.short_url} target="_blank" rel="noreferrer">

@@ -1,0 +1,279 @@
+"""Nothing that somebody typed is lost, and what people do most is quick: in Chromium, on the real services."""
+
+import io
+import re
+
+import pytest
+from clients import Api, unique_email
+from PIL import Image
+from pyzbar import pyzbar
+from waiting import wait_until
+
+from dashboard.browser import PASSWORD, expect
+from dashboard.test_journeys import act, row
+
+
+@pytest.fixture
+def form(page, window):
+    window.goto("/links?edit=new")
+    return page.get_by_role("dialog", name="New link")
+
+
+def drafts(page):
+    return page.evaluate("localStorage['waymark.drafts'] ?? ''")
+
+
+def end_session(window):
+    window.context.clear_cookies()
+
+
+def test_an_address_is_shortened_and_copied_from_anywhere(page, window, user):
+    window.goto("/tags")
+    window.settle()
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("combobox", name="Find or shorten")
+    expect(field).to_be_focused()
+    page.keyboard.insert_text("example.com/gr%C3%BCn/page")
+    expect(page.get_by_role("option").first).to_have_text(re.compile("^Shorten example.com/grün/page"))
+    assert window.violations() == []
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("img", name="QR code")).to_be_visible()
+    (link,) = user.call("GET", "/api/links").json["links"]
+    assert link["original_url"] == "https://example.com/gr%C3%BCn/page"
+    assert page.evaluate("navigator.clipboard.readText()") == link["short_url"]
+    assert window.violations() == []
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    # The same box finds the link, a page and nothing.
+    for typed, shown in ((link["slug"], link["slug"]), ("api k", "API keys")):
+        page.keyboard.press("Control+k")
+        page.keyboard.type(typed)
+        expect(page.get_by_role("option").first).to_contain_text(shown)
+        page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("ftp://example.com/x")
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
+
+
+def test_a_draft_is_kept_over_a_reload_and_gone_after_it_is_sent_or_with_the_logout(page, window, user, form):
+    form.get_by_label("Destination", exact=True).fill("https://example.com/half")
+    form.get_by_label("Title", exact=True).fill("Half done")
+    form.locator("summary", has_text="Password").click()
+    form.get_by_label("Password", exact=True).fill("open sesame")
+    wait_until(lambda: "Half done" in drafts(page), 60, "the draft to be kept")
+    assert "open sesame" not in page.evaluate("JSON.stringify(localStorage)")
+    page.reload()
+    expect(form.get_by_label("Title", exact=True)).to_have_value("Half done")
+    expect(form).to_contain_text("Here is what you typed last time.")
+    assert window.violations() == []
+    form.get_by_role("button", name="Create link").click()
+    expect(row(page, "Half done").or_(page.get_by_role("row").filter(has_text="Half done"))).to_have_count(1)
+    window.goto("/links?edit=new")
+    expect(form.get_by_label("Title", exact=True)).to_have_value("")
+    form.get_by_label("Destination", exact=True).fill("https://example.com/other")
+    wait_until(lambda: "other" in drafts(page), 60, "the draft to be kept")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Keep as a draft").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    window.log_out()
+    expect(page.get_by_role("link", name="Log in").first).to_be_visible()
+    assert drafts(page) == "{}"
+
+
+def test_going_back_asks_before_a_form_with_changes_is_left(page, window, user):
+    window.goto("/tags")
+    page.get_by_role("link", name="Links", exact=True).click()
+    window.settle()
+    page.keyboard.press("c")
+    page.get_by_label("Destination", exact=True).fill("https://example.com/unsaved")
+    page.evaluate("history.go(-2)")
+    question = page.get_by_role("dialog", name="Discard changes?")
+    expect(question).to_be_visible()
+    question.get_by_role("button", name="Keep editing").click()
+    expect(page.get_by_label("Destination", exact=True)).to_have_value("https://example.com/unsaved")
+    page.evaluate("history.back()")
+    question.get_by_role("button", name="Discard").click()
+    expect(page.get_by_label("Destination", exact=True)).to_have_count(0)
+
+
+def test_a_session_that_ends_is_begun_again_above_the_form_which_goes_on(page, window, user, form):
+    form.get_by_label("Destination", exact=True).fill("https://example.com/long-work")
+    form.get_by_label("Notes", exact=True).evaluate("(field) => field.closest('details').open = true")
+    form.get_by_label("Notes", exact=True).fill("An hour of work")
+    end_session(window)
+    form.get_by_role("button", name="Create link").click()
+    login = page.get_by_role("dialog", name="Your session has ended")
+    expect(login).to_contain_text(user.email)
+    expect(login.get_by_label("Password", exact=True)).to_be_focused()
+    assert window.violations() == []
+    page.keyboard.press("Escape")
+    expect(login).to_be_visible()
+    login.get_by_label("Password", exact=True).fill("not the password")
+    page.keyboard.press("Enter")
+    expect(login.get_by_role("alert")).to_contain_text("is wrong")
+    login.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    (link,) = user.call("GET", "/api/links").json["links"]
+    assert (link["original_url"], link["notes"]) == ("https://example.com/long-work", "An hour of work")
+
+
+def test_a_login_in_another_window_goes_on_too_and_another_person_does_not(page, window, user):
+    user.create(title="Mine")
+    window.goto("/links")
+    window.settle()
+    end_session(window)
+    login = page.get_by_role("dialog", name="Your session has ended")
+    expect(login).to_be_visible()
+    other = unique_email()
+    Api(user.base).register_and_login(other)
+    window.login(other)
+    page.wait_for_timeout(2_500)
+    expect(login).to_be_visible()
+    window.login(user.email)
+    expect(login).to_have_count(0)
+    expect(page.get_by_role("row").filter(has_text="Mine")).to_have_count(1)
+
+
+def test_two_tabs_save_the_same_link_and_both_are_asked_field_by_field(page, window, user):
+    link = user.create("https://example.com/first", title="First", tags=["a"])
+    window.goto("/links")
+    act(page, link["slug"], "Edit")
+    form = page.get_by_role("dialog", name="Edit")
+    form.get_by_label("Title", exact=True).fill("Mine")
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"title": "Theirs", "original_url": "https://example.com/theirs"}).status == 200
+    form.get_by_role("button", name="Save", exact=True).click()
+    conflict = page.get_by_role("dialog", name="Somebody else saved this link meanwhile")
+    rows = conflict.get_by_role("row")
+    expect(rows).to_have_count(3)
+    title = rows.filter(has=page.get_by_role("rowheader", name="Title"))
+    expect(title.get_by_role("radio", name="Mine")).to_be_checked()
+    # Only they have changed the destination.
+    expect(rows.filter(has=page.get_by_role("rowheader", name="Destination")).get_by_role("radio", name="theirs")).to_be_checked()
+    assert window.violations() == []
+    title.get_by_role("radio", name="Theirs").check()
+    conflict.get_by_role("button", name="Save this version").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    found = user.call("GET", f"/api/links/{link['id']}").json["link"]
+    assert (found["title"], found["original_url"], found["tags"]) == ("Theirs", "https://example.com/theirs", ["a"])
+
+
+def logo():
+    buffer = io.BytesIO()
+    Image.new("RGB", (60, 60), "#b42318").save(buffer, "PNG")
+    return {"name": "logo.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
+
+
+def decoded(page, content):
+    """What a phone reads: of a PNG, or of an SVG as Chromium draws it."""
+    if content.startswith(b"<svg"):
+        shown = page.context.new_page()
+        shown.set_content(content.decode())
+        content = shown.locator("svg").screenshot()
+        shown.close()
+    return [each.data.decode() for each in pyzbar.decode(Image.open(io.BytesIO(content)))]
+
+
+def test_a_code_with_a_logo_a_colour_and_a_frame_is_still_read(page, window, user):
+    link = user.create()
+    window.goto("/links")
+    act(page, link["slug"], "QR code")
+    dialog = page.get_by_role("dialog", name="QR code")
+
+    def read():
+        for name in ("PNG", "SVG"):
+            with page.expect_download() as download:
+                dialog.get_by_role("button", name=name, exact=True).click()
+            assert decoded(page, open(download.value.path(), "rb").read()) == [link["short_url"]], name
+
+    read()
+    dialog.get_by_text("Logo, text, size").click()
+    dialog.get_by_role("button", name="#3451b2").click()
+    dialog.get_by_label("Text below").fill("Scan me & win")
+    dialog.get_by_label("Logo in the middle").set_input_files(logo())
+    expect(dialog.get_by_role("button", name="Remove the logo")).to_be_visible()
+    assert window.violations() == []
+    read()
+    dialog.get_by_label("Margin").select_option("2")
+    dialog.get_by_label("Size").select_option("512")
+    read()
+    dialog.get_by_label("Another colour").fill("#ffe08a")
+    expect(dialog).to_contain_text("Too light to scan.")
+    dialog.get_by_label("Logo in the middle").set_input_files({"name": "x.txt", "mimeType": "text/plain", "buffer": b"x"})
+    expect(page.get_by_text("This is no image")).to_be_visible()
+
+
+def test_single_keys_can_be_switched_off(page, window, user):
+    window.goto("/links")
+    window.settle()
+    page.keyboard.press("?")
+    page.get_by_label("Single keys work").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("combobox", name="Find or shorten")).to_be_focused()
+
+
+def test_a_new_account_makes_its_first_link_in_the_list(window):
+    page = window.page
+    window.register(unique_email())
+    expect(page.get_by_role("heading", name="Create your first link")).to_be_visible()
+    assert window.violations() == []
+    page.get_by_label("Address to shorten").fill("example.com/first")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Your short link")).to_contain_text("created and copied.")
+    expect(page.get_by_role("row").filter(has_text="example.com/first")).to_have_count(1)
+
+
+def test_a_link_is_duplicated_with_everything_but_its_name(page, window, user):
+    link = user.create("https://example.com/a", title="Spring", tags=["x"])
+    window.goto("/links")
+    act(page, link["slug"], "Duplicate")
+    form = page.get_by_role("dialog", name="New link")
+    expect(form.get_by_label("Title", exact=True)).to_have_value("Spring")
+    expect(form.get_by_label("Short name", exact=True)).to_have_value("")
+    form.get_by_role("button", name="Create link").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    links = user.call("GET", "/api/links").json["links"]
+    assert [(each["original_url"], each["title"], each["tags"]) for each in links] == [("https://example.com/a", "Spring", ["x"])] * 2
+
+
+def test_all_links_that_match_get_a_new_destination_and_back(page, window, user):
+    links = [user.create(f"https://old.example/{i}?keep={i}", tags=["moved"]) for i in range(53)]
+    user.create("https://old.example/other")
+    window.goto("/links?tag=moved")
+    page.get_by_label("Select all links of this page").check()
+    selection = page.get_by_role("region", name="Selected links")
+    selection.get_by_role("button", name="Select all 53").click()
+    expect(selection).to_contain_text("53 selected")
+    selection.get_by_role("button", name="Edit").click()
+    dialog = page.get_by_role("dialog", name="Edit 53 links")
+    dialog.get_by_label("What to change").select_option("Destination: find and replace")
+    dialog.get_by_label("Find").fill("https://old.example/")
+    dialog.get_by_label("Replace with").fill("nothing")
+    expect(dialog.get_by_role("status")).to_contain_text("53 destinations would be no web addresses.")
+    dialog.get_by_label("Replace with").fill("https://new.example/")
+    expect(dialog.get_by_role("status")).to_contain_text("53 links change.")
+    expect(dialog.get_by_role("row")).to_have_count(51)
+    assert window.violations() == []
+    dialog.get_by_role("button", name="Change 53 links").click()
+    expect(page.get_by_text("53 links changed.")).to_be_visible()
+    found = lambda: sorted(link["original_url"] for page in (1, 2) for link in user.call("GET", f"/api/links?tag=moved&limit=100&page={page}").json["links"])  # noqa: E731
+    assert found() == sorted(f"https://new.example/{i}?keep={i}" for i in range(53))
+    page.get_by_role("button", name="Undo").click()
+    wait_until(lambda: found() == sorted(link["original_url"] for link in links), 60, "the old destinations")
+
+
+def test_the_app_can_be_installed_and_says_when_it_is_offline(page, window):
+    window.goto("/links")
+    page.evaluate("navigator.serviceWorker.ready")
+    assert page.evaluate("fetch('/app/manifest.webmanifest').then((answer) => answer.json())")["icons"][0]["src"] == "/app/icon.svg"
+    page.reload()  # from now on, the worker sees requests
+    window.context.set_offline(True)
+    page.goto(f"{window.base}/app/tags")
+    expect(page.get_by_role("heading", name="You are offline")).to_be_visible()
+    window.context.set_offline(False)
+    page.get_by_role("link", name="Try again").click()
+    expect(page.get_by_role("heading", level=1, name="Links")).to_be_visible()

@@ -1,0 +1,61 @@
+import { useState } from "preact/hooks";
+import { api, type Link, newIdempotencyKey, unwrap } from "../api/client";
+import { href } from "../app/router";
+import { t } from "../i18n";
+import { normalizeUrl } from "../lib/urls";
+import { ErrorBox } from "./feedback";
+import { SubmitButton } from "./field";
+import { Icon, type IconName } from "./icons";
+import { Sparkline } from "./sparkline";
+import { useAction } from "./use_action";
+
+const EXAMPLE = [2, 3, 2, 4, 3, 5, 9, 7, 8, 12, 11, 16];
+
+function Step({ icon, title, text }: { icon: IconName; title: string; text: string }) {
+  return (
+    <li class="step">
+      <Icon name={icon} />
+      <div>
+        <h3>{title}</h3>
+        <p class="muted">{text}</p>
+      </div>
+    </li>
+  );
+}
+
+/** An account without links: the first one is made here, and what follows is shown beside it. */
+export default function FirstRun({ onMade }: { onMade: (link: Link) => void }) {
+  const [url, setUrl] = useState("");
+  const { error, isBusy, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      const header = { "Idempotency-Key": newIdempotencyKey() };
+      onMade((await unwrap(api.POST("/api/links", { params: { header }, body: { original_url: normalizeUrl(url) } }))).link);
+    });
+  };
+  return (
+    <section class="card first-run">
+      <h2>{t("links.none")}</h2>
+      <form class="shorten" onSubmit={submit}>
+        <label class="visually-hidden" for="new-url">
+          {t("step.address")}
+        </label>
+        <input id="new-url" class="input" inputMode="url" required autocomplete="off" placeholder={t("example.url")} value={url} onInput={(event) => setUrl(event.currentTarget.value)} />
+        <SubmitButton isBusy={isBusy}>{t("shorten")}</SubmitButton>
+      </form>
+      {error && (error.fields.original_url ? <p class="field-error" role="alert">{error.fields.original_url}</p> : <ErrorBox error={error} />)}
+      <ol class="steps">
+        <Step icon="link" title={t("step.make")} text={t("step.make.text")} />
+        <Step icon="qr" title={t("step.share")} text={t("step.share.text")} />
+        <Step icon="pulse" title={t("step.watch")} text={t("step.watch.text")} />
+      </ol>
+      <p class="first-run-foot muted">
+        <span aria-hidden="true">
+          <Sparkline counts={EXAMPLE} />
+        </span>
+        <a href={href("/links/bulk")}>{t("step.import")}</a>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,28 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { Icon, type IconName } from "./icons";
+
+interface FoldProps {
+  icon: IconName;
+  title: string;
+  /** What is set, in few words. */
+  summary?: string;
+  isOpen?: boolean;
+  children: ComponentChildren;
+}
+
+/** A part of a form with what is set in its line. It opens for a field that the browser or the server refuses, and never folds by itself. */
+export function Fold({ icon, title, summary, isOpen = false, children }: FoldProps) {
+  const [open] = useState(isOpen);
+  return (
+    <details class="fold" open={open || isOpen} onInvalidCapture={(event) => (event.currentTarget.open = true)}>
+      <summary>
+        <Icon name={icon} size={16} />
+        <span class="strong">{title}</span>
+        <span class="fold-summary muted ellipsis">{summary}</span>
+        <Icon name="down" size={14} />
+      </summary>
+      <div class="form">{children}</div>
+    </details>
+  );
+}

@@ -1,0 +1,114 @@
+import type { ComponentChildren } from "preact";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { t } from "../i18n";
+import { Icon } from "./icons";
+
+export interface Choice {
+  id: string;
+  text: string;
+  group: string;
+  isOn?: boolean;
+}
+
+interface Props {
+  label: string;
+  /** Of the button. */
+  children: ComponentChildren;
+  class?: string;
+  choices: readonly Choice[];
+  onPick: (id: string) => void;
+}
+
+/** Above it, a list has a field that narrows it. */
+const MANY = 9;
+
+/** A button with a list of choices in groups. Letters narrow it, arrow keys move, Enter picks, Escape closes. */
+export function Picker({ label, children, class: look = "chip", choices, onPick }: Props) {
+  const [isOpen, setOpen] = useState(false);
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const root = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const id = useId();
+  const shown = choices.filter((each) => `${each.group} ${each.text}`.toLowerCase().includes(text.trim().toLowerCase()));
+  const chosen = shown[at];
+
+  useLayoutEffect(() => {
+    if (!isOpen) return;
+    field.current?.focus();
+    const closeOutside = (event: Event) => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", closeOutside);
+    return () => document.removeEventListener("pointerdown", closeOutside);
+  }, [isOpen]);
+
+  const close = () => {
+    setOpen(false);
+    setText("");
+    setAt(0);
+    button.current?.focus();
+  };
+  const pick = (choice: Choice | undefined) => {
+    if (!choice) return;
+    close();
+    onPick(choice.id);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
+    if (event.key === "Escape") close();
+    else if (event.key === "Enter") pick(chosen);
+    else if (event.key === "Tab") return setOpen(false);
+    else if (to !== undefined && shown.length > 0) setAt((to + shown.length) % shown.length);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  useLayoutEffect(() => document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" }), [at, isOpen]);
+
+  return (
+    <div class="menu" ref={root}>
+      <button ref={button} type="button" class={look} aria-haspopup="listbox" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <span class="visually-hidden">{label}: </span>
+        {children}
+      </button>
+      {isOpen && (
+        <div class="menu-list picker" onKeyDown={onKeyDown}>
+          <input
+            ref={field}
+            class={choices.length < MANY ? "visually-hidden" : "input"}
+            role="combobox"
+            aria-label={label}
+            aria-expanded="true"
+            aria-controls={id}
+            aria-activedescendant={chosen && `${id}-${at}`}
+            placeholder={t("search")}
+            autocomplete="off"
+            value={text}
+            onInput={(event) => {
+              setText(event.currentTarget.value);
+              setAt(0);
+            }}
+          />
+          <div class="picker-list" role="listbox" id={id} aria-label={label}>
+            {shown.map((choice, index) => (
+              <>
+                {choice.group !== shown[index - 1]?.group && choice.group !== "" && (
+                  <p class="picker-group" role="presentation" key={`group ${choice.group}`}>
+                    {choice.group}
+                  </p>
+                )}
+                <div class="menu-item" role="option" id={`${id}-${index}`} key={choice.id} aria-selected={index === at} onPointerMove={() => setAt(index)} onClick={() => pick(choice)}>
+                  <span class="picker-text">{choice.text}</span>
+                  {choice.isOn && <Icon name="check" size={16} />}
+                </div>
+              </>
+            ))}
+          </div>
+          {shown.length === 0 && <p class="muted picker-group">{t("links.nomatch")}</p>}
+        </div>
+      )}
+    </div>
+  );
+}

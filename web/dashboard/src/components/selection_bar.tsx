@@ -1,0 +1,150 @@
+import { useState } from "preact/hooks";
+import type { Link, Workspace } from "../api/client";
+import { useWorkspaces } from "../app/session";
+import { t, tn } from "../i18n";
+import { formatCount } from "../lib/format";
+import { lazy } from "../lib/lazy";
+import { changeTags, moveLinks, remove, restore, setStates } from "../lib/link_actions";
+import { isAtLeast } from "../lib/roles";
+import { currentWorkspaceId } from "../lib/workspace";
+import { Dialog } from "./dialog";
+import { ErrorBox } from "./feedback";
+import { SelectField, SubmitButton } from "./field";
+import { TagInput } from "./tag_input";
+import { useAction } from "./use_action";
+
+const BulkEdit = lazy(() => import("./bulk_edit"), 0);
+
+interface LinksDialogProps {
+  links: Link[];
+  onClose: () => void;
+  onDone: () => void;
+}
+
+/** Tags to add to the links, and those that they have to remove from them. */
+function TagsDialog({ links, onClose, onDone }: LinksDialogProps) {
+  const [added, setAdded] = useState<string[]>([]);
+  const [removed, setRemoved] = useState<string[]>([]);
+  const present = [...new Set(links.flatMap((link) => link.tags))].sort();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void changeTags(links, added, removed, onDone).then(onClose);
+  };
+  return (
+    <Dialog title={tn("tags.change", links.length)} onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        <TagInput autofocus label={t("tags.add")} hint={t("tags.hint")} tags={added} onChange={setAdded} />
+        {present.length > 0 && (
+          <fieldset class="fieldset">
+            <legend>{t("tags.remove")}</legend>
+            {present.map((tag) => (
+              <label class="check" key={tag}>
+                <input type="checkbox" checked={removed.includes(tag)} onChange={(event) => setRemoved(event.currentTarget.checked ? [...removed, tag] : removed.filter((each) => each !== tag))} />
+                {tag} <span class="muted">{tn("tag.links", links.filter((link) => link.tags.includes(tag)).length)}</span>
+              </label>
+            ))}
+          </fieldset>
+        )}
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            {t("cancel")}
+          </button>
+          <button type="submit" class="button button-primary">
+            {t("save")}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Moves the links to another workspace in which the person may edit. */
+function MoveDialog({ links, targets, onClose, onDone }: LinksDialogProps & { targets: readonly Workspace[] }) {
+  const [target, setTarget] = useState(String(targets[0]?.id));
+  const { error, isBusy, run } = useAction();
+  const name = targets.find((each) => String(each.id) === target)?.name ?? "";
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      await moveLinks(links, Number(target), name, onDone);
+      onClose();
+    });
+  };
+  return (
+    <Dialog title={tn("move", links.length)} onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        {error && <ErrorBox error={error} />}
+        <SelectField label={t("move.to")} value={target} options={targets.map((each) => [String(each.id), each.name] as const)} onChange={setTarget} />
+        <p>{t("move.text", { name })}</p>
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            {t("cancel")}
+          </button>
+          <SubmitButton isBusy={isBusy}>{t("move.action")}</SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+interface SelectionProps {
+  links: Link[];
+  /** How many match, if there are more than those of the page, and all of these are chosen. */
+  all?: number;
+  onAll: () => void;
+  onClear: () => void;
+  onDone: () => void;
+}
+
+/** What can be done with the links that are chosen. */
+export default function SelectionBar({ links, all, onAll, onClear, onDone }: SelectionProps) {
+  const [isEditing, setEditing] = useState(false);
+  const [isTagging, setTagging] = useState(false);
+  const [isMoving, setMoving] = useState(false);
+  const targets = useWorkspaces().filter((each) => !each.deleted_at && each.id !== currentWorkspaceId() && isAtLeast(each.role, "editor"));
+  const areDeleted = links.every((link) => link.state === "deleted");
+  return (
+    <div class="selection-bar" role="region" aria-label={t("selection")}>
+      <strong>{tn("selected", links.length)}</strong>
+      {all !== undefined && (
+        <button type="button" class="button button-quiet" onClick={onAll}>
+          {t("select.matching", { count: formatCount(all) })}
+        </button>
+      )}
+      {areDeleted ? (
+        <button type="button" class="button" onClick={() => void restore(links, onDone)}>
+          {t("restore")}
+        </button>
+      ) : (
+        <>
+          <button type="button" class="button" onClick={() => setEditing(true)}>
+            {t("edit")}
+          </button>
+          <button type="button" class="button" onClick={() => setTagging(true)}>
+            {t("tags")}
+          </button>
+          <button type="button" class="button" onClick={() => void setStates(links, "active", onDone)}>
+            {t("enable")}
+          </button>
+          <button type="button" class="button" onClick={() => void setStates(links, "disabled", onDone)}>
+            {t("disable")}
+          </button>
+          {targets.length > 0 && (
+            <button type="button" class="button" onClick={() => setMoving(true)}>
+              {t("move.action")}
+            </button>
+          )}
+          <button type="button" class="button button-danger" onClick={() => void remove(links, onDone)}>
+            {t("delete")}
+          </button>
+        </>
+      )}
+      <button type="button" class="button button-quiet" onClick={onClear}>
+        {t("cancel")}
+      </button>
+      {isEditing && <BulkEdit links={links} onClose={() => setEditing(false)} onDone={onDone} />}
+      {isTagging && <TagsDialog links={links} onClose={() => setTagging(false)} onDone={onDone} />}
+      {isMoving && <MoveDialog links={links} targets={targets} onClose={() => setMoving(false)} onDone={onDone} />}
+    </div>
+  );
+}
