@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
 # Programs in Go that tests and checks run: kustomize renders deploy/k8s, helm renders deploy/charts, kubeconform and kube-score check
-# both. They are built from their modules, verified by Go's checksum database.
+# both, oasdiff compares docs/api/openapi.yaml with its baseline. They are built from their modules, verified by Go's checksum database.
 
 go_version=1.26.8
 go=go
@@ -10,6 +10,10 @@ schema_modules=(k8s.io/kubernetes@v1.30.0 github.com/kedacore/keda/v2@v2.14.0
 
 kustomize_install() {
 	go_install kustomize v5.0.3 sigs.k8s.io/kustomize/kustomize/v5 "the checks of deploy/k8s will be skipped"
+}
+
+oasdiff_install() {
+	go_install oasdiff v1.37.0 github.com/oasdiff/oasdiff "make lint cannot compare docs/api/openapi.yaml with its baseline"
 }
 
 # kubeconform checks manifests by schemas that are made from the modules which define the kinds.
