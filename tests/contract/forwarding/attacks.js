@@ -5,15 +5,7 @@
  * same attacks.
  */
 
-/* mulberry32 */
-function random(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
+const { random } = require("../random.js");
 
 exports.destinations = [
   "https://shop.example/", "https://shop.example/base", "https://shop.example/base/", "https://shop.example:8443/a/b?k=v&next=%2Fhome#top",

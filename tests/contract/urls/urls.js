@@ -4,15 +4,7 @@
  * gives the same URLs.
  */
 
-/* mulberry32 */
-function random(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
+const { random } = require("../random.js");
 
 const schemes = ["http", "https", "http", "https", "HTTP", "hTTpS", "ftp", "javascript", "file", "ws", ""];
 const slashes = ["://", "://", "://", "://", "://", "://", "://", "://", ":", ":/", ":///", ":\\\\", ":/\\", ":// ", "//"];

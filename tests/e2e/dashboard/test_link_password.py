@@ -1,9 +1,7 @@
 """The page that asks for the password of a link, in a browser, up to the destination behind it."""
 
-import http.server
-import threading
-
 import pytest
+from destination import serve
 
 from dashboard.browser import Browser, Window, expect
 
@@ -11,34 +9,10 @@ PASSWORD = "open sesame & más"
 HOST = "destination.example"
 
 
-class Destination(http.server.BaseHTTPRequestHandler):
-    def answer(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if self.path == "/landing":
-            self.server.seen.append((self.command, body, self.headers.get("Cookie"), self.headers.get("Referer")))
-        page = b"<!doctype html><title>Landing</title><h1>Landing</h1>"
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(page)))
-        self.end_headers()
-        self.wfile.write(page)
-
-    do_GET = do_POST = answer
-
-    def log_message(self, *words):
-        pass
-
-
 @pytest.fixture
 def destination():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Destination)
-    server.seen = []
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serve() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +53,8 @@ def test_a_visitor_types_the_password_and_comes_to_the_destination(visitors, use
         assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Lax", f"/{link['slug']}")
         assert blocked == []
         context.close()
-    assert len(destination.seen) == 6
-    for method, body, sent_cookie, referrer in destination.seen:
-        assert (method, body, sent_cookie) == ("GET", b"", None)
-        assert referrer in (None, visitors.base + "/")
+    landings = [(method, headers, body) for method, path, headers, body in destination.seen if path == "/landing"]
+    assert len(landings) == 6
+    for method, headers, body in landings:
+        assert (method, body, headers.get("Cookie")) == ("GET", b"", None)
+        assert headers.get("Referer") in (None, visitors.base + "/")

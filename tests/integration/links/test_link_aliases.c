@@ -13,6 +13,19 @@
 #include "tests/integration/links/link_fixture.h"
 #include "tests/support/test.h"
 
+/* Of a change that has had err until here. */
+static enum err end_change(struct link_fixture *f, enum err err, struct link_aliases_ended *ended)
+{
+	if (err == OK)
+		err = link_fixture_update(f->api, &f->link, LINK_CHANGE_UPDATED);
+	if (err == OK)
+		err = link_aliases_add_ended(f->api, &f->link, ended);
+	if (err == OK)
+		return pg_conn_commit(f->api);
+	pg_conn_rollback(f->api);
+	return err;
+}
+
 /* As PATCH does. After an error nothing is changed. ERR_NOT_FOUND: the link is purged. */
 static enum err rename_as(struct link_fixture *f, const char *slug, bool is_exact)
 {
@@ -26,14 +39,7 @@ static enum err rename_as(struct link_fixture *f, const char *slug, bool is_exac
 	snprintf(f->link.entry.slug, sizeof(f->link.entry.slug), "%s", slug);
 	f->link.entry.is_slug_exact = is_exact;
 	enum err err = link_aliases_rename(f->api, &before, &f->link, &ended);
-	if (err == OK)
-		err = link_fixture_update(f->api, &f->link, LINK_CHANGE_UPDATED);
-	if (err == OK)
-		err = link_aliases_add_ended(f->api, &f->link, &ended);
-	if (err == OK)
-		return pg_conn_commit(f->api);
-	pg_conn_rollback(f->api);
-	return err;
+	return end_change(f, err, &ended);
 }
 
 static void rename_to(struct link_fixture *f, const char *slug)
@@ -47,14 +53,7 @@ static enum err remove_alias(struct link_fixture *f, const char *slug)
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_lock(f->api, f->link.entry.id, 1, &f->link), OK);
 	enum err err = link_aliases_remove(f->api, &f->link, slug, &ended);
-	if (err == OK)
-		err = link_fixture_update(f->api, &f->link, LINK_CHANGE_UPDATED);
-	if (err == OK)
-		err = link_aliases_add_ended(f->api, &f->link, &ended);
-	if (err == OK)
-		return pg_conn_commit(f->api);
-	pg_conn_rollback(f->api);
-	return err;
+	return end_change(f, err, &ended);
 }
 
 static void assert_aliases(struct link_fixture *f, const char *const *slugs, size_t count)
