@@ -125,6 +125,58 @@ def test_alerts_fire_when_they_should_and_only_then(path):
     assert "SUCCESS" in promtool("test", "rules", path)
 
 
+# What an outage of each store does to the counters that alerts read over a window, in steps of 15 s:
+# series → (increase while healthy, while the store is away, in the first step after).
+AWAY = {
+    "postgres": {
+        'waymark_batches_retried_total{job="analytics-consumer",instance="c"}': (0, 3, 0),
+        'waymark_batches_total{job="analytics-consumer",instance="c"}': (10, 0, 10),
+        'waymark_api_requests_total{method="GET",route="/api/links",job="links-api",instance="a",code="2xx"}': (90, 0, 90),
+        'waymark_api_requests_total{method="GET",route="/api/links",job="links-api",instance="a",code="5xx"}': (0, 90, 0),
+    },
+    "redis": {'waymark_rate_limit_fallbacks_total{job="links-api",instance="a"}': (0, 5, 0)},
+    "kafka": {'waymark_batches_retried_total{job="analytics-consumer",instance="c"}': (0, 3, 0)},
+}
+COUNTED = ('waymark_count_delay_seconds_count{job="analytics-consumer",instance="c"}', 'waymark_count_delay_seconds_bucket{job="analytics-consumer",instance="c",le="60"}')
+
+
+def outage(store, steps):
+    """Series of 20 healthy minutes, an outage, and 20 healthy minutes. Redis delays no click."""
+    def values(healthy, away, after):
+        total, text = 0, []
+        for step in range(80 + steps + 80):
+            total += healthy if step < 80 or step > 80 + steps else away if step < 80 + steps else after
+            text.append(str(total))
+        return " ".join(text)
+
+    moved = {"waymark_outbox_relay_active{instance=\"a\"}": "1x300", "waymark_consumer_lag{instance=\"a\"}": "0x300", "waymark_events_dropped_total{instance=\"r\"}": "0x300"}
+    for job, instance in (("links-api", "a"), ("analytics-consumer", "c")):
+        moved[f'waymark_{store}_reachable{{job="{job}",instance="{instance}"}}'] = f"1x79 0x{steps - 1} 1x80"
+    moved |= {series: values(*steps_of) for series, steps_of in AWAY[store].items()}
+    if store != "redis":
+        moved[COUNTED[0]] = values(100, 0, 100 * steps)
+        moved[COUNTED[1]] = values(100, 0, 400)
+    return [{"series": series, "values": text} for series, text in moved.items()]
+
+
+@pytest.mark.parametrize("seconds", [105, 150, 195, 300])
+@pytest.mark.parametrize("store", AWAY)
+def test_no_alert_begins_after_an_outage_and_none_outlives_it(tmp_path, store, seconds):
+    steps = seconds // 15
+    checks = [
+        {"eval_time": f"{(80 + steps + after) * 15}s", "expr": 'max by (alertname) (ALERTS{alertstate="firing"})', "exp_samples": []}
+        for after in range(2, 78)
+    ]
+    check = {
+        "rule_files": [str(path) for path in RULES],
+        "evaluation_interval": "15s",
+        "group_eval_order": ["waymark-objective-redirects", "waymark-objective-clicks", "waymark-objectives"],
+        "tests": [{"interval": "15s", "input_series": outage(store, steps), "promql_expr_test": checks}],
+    }
+    (tmp_path / "outage.yml").write_text(yaml.safe_dump(check))
+    assert "SUCCESS" in promtool("test", "rules", tmp_path / "outage.yml")
+
+
 def test_each_alert_is_tested_both_ways():
     fired, quiet = set(), set()
     for path in TESTS:
