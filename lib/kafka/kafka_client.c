@@ -159,6 +159,8 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
 		{ "sasl.username", config->sasl_username },
 		{ "sasl.password", config->sasl_password },
 		{ "ssl.ca.location", config->ssl_ca_file },
+		{ "ssl.certificate.location", config->ssl_certificate_file },
+		{ "ssl.key.location", config->ssl_key_file },
 		{ "client.id", config->client_id },
 		{ "reconnect.backoff.ms", "50" },
 		{ "reconnect.backoff.max.ms", "1000" }, /* the default, 10 s, delays every recovery

@@ -60,16 +60,18 @@ static size_t check_login(const struct kafka_config *config, bool uses_sasl,
 	return wrong;
 }
 
-/* Whether OpenSSL accepts the file, as librdkafka will at the start. */
-static bool is_authority(const char *path)
+/* Whether OpenSSL accepts the files, as librdkafka will at the start. NULL as second: one file. */
+static bool is_accepted(const char *setting, const char *path, const char *second,
+                        const char *second_path)
 {
 	char why[ERROR_TEXT_SIZE];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	rd_kafka_conf_set_log_cb(conf, NULL);
 	if (rd_kafka_conf_set(conf, "security.protocol", "ssl", why, sizeof(why)) ==
 	            RD_KAFKA_CONF_OK &&
-	    rd_kafka_conf_set(conf, "ssl.ca.location", path, why, sizeof(why)) ==
-	            RD_KAFKA_CONF_OK) {
+	    rd_kafka_conf_set(conf, setting, path, why, sizeof(why)) == RD_KAFKA_CONF_OK &&
+	    (!second ||
+	     rd_kafka_conf_set(conf, second, second_path, why, sizeof(why)) == RD_KAFKA_CONF_OK)) {
 		/* Without brokers it connects nowhere. */
 		rd_kafka_t *client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
 		if (client) {
@@ -81,18 +83,43 @@ static bool is_authority(const char *path)
 	return false;
 }
 
-static size_t check_authority(const char *path, bool uses_ssl, struct strbuf *problems)
+static size_t check_use(const char *path, const char *name, bool uses_ssl, struct strbuf *problems)
 {
-	static const char name[] = "KAFKA_SSL_CA_FILE";
 	if (path[0] == '\0')
 		return 0;
 	if (!uses_ssl)
 		return env_expect(false, name,
 		                  "is not used: KAFKA_SECURITY_PROTOCOL must be ssl or sasl_ssl",
 		                  problems);
-	size_t wrong = env_check_file(path, name, problems);
-	if (wrong == 0 && !is_authority(path))
+	return env_check_file(path, name, problems);
+}
+
+static size_t check_authority(const char *path, bool uses_ssl, struct strbuf *problems)
+{
+	static const char name[] = "KAFKA_SSL_CA_FILE";
+	size_t wrong = check_use(path, name, uses_ssl, problems);
+	if (path[0] && wrong == 0 && !is_accepted("ssl.ca.location", path, NULL, NULL))
 		wrong += env_check_reject(name, path, strlen(path), "has no PEM certificates",
+		                          problems);
+	return wrong;
+}
+
+static size_t check_certificate(const struct kafka_config *config, bool uses_ssl,
+                                struct strbuf *problems)
+{
+	static const char name[] = "KAFKA_SSL_CERTIFICATE_FILE", key_name[] = "KAFKA_SSL_KEY_FILE";
+	const char *path = config->ssl_certificate_file, *key = config->ssl_key_file;
+	size_t wrong = check_use(path, name, uses_ssl, problems);
+	wrong += check_use(key, key_name, uses_ssl, problems);
+	wrong +=
+		env_expect(path[0] || !key[0], name, "is required by KAFKA_SSL_KEY_FILE", problems);
+	wrong += env_expect(key[0] || !path[0], key_name,
+	                    "is required by KAFKA_SSL_CERTIFICATE_FILE", problems);
+	if (path[0] && wrong == 0 &&
+	    !is_accepted("ssl.certificate.location", path, "ssl.key.location", key))
+		wrong += env_check_reject(name, path, strlen(path),
+		                          "and KAFKA_SSL_KEY_FILE are no PEM certificate and its "
+		                          "key without a password",
 		                          problems);
 	return wrong;
 }
@@ -106,8 +133,9 @@ size_t kafka_config_check(const struct kafka_config *config, struct strbuf *prob
 	                                    true, "KAFKA_SECURITY_PROTOCOL", problems) > 0)
 		return wrong + 1;
 	wrong += check_login(config, strncasecmp(protocol, "sasl", 4) == 0, problems);
-	return wrong +
-	       check_authority(config->ssl_ca_file, strcasestr(protocol, "ssl") != NULL, problems);
+	bool uses_ssl = strcasestr(protocol, "ssl") != NULL;
+	return wrong + check_authority(config->ssl_ca_file, uses_ssl, problems) +
+	       check_certificate(config, uses_ssl, problems);
 }
 
 size_t kafka_config_check_name(const char *text, const char *name, struct strbuf *problems)

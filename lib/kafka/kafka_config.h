@@ -19,6 +19,9 @@ struct kafka_config {
 	char sasl_username[128];
 	char sasl_password[1025];
 	char ssl_ca_file[256];
+	/* The client's own, and its key; both "" = none. */
+	char ssl_certificate_file[256];
+	char ssl_key_file[256];
 	char client_id[64];
 };
 
@@ -47,7 +50,11 @@ size_t kafka_config_check_name(const char *text, const char *name, struct strbuf
 		ENV_SECRET("KAFKA_SASL_PASSWORD", type, member.sasl_password, "", 0,               \
 	                   "SASL password"),                                                       \
 		ENV_TEXT("KAFKA_SSL_CA_FILE", type, member.ssl_ca_file, "",                        \
-	                 "CA certificates (PEM) that sign the brokers")
+	                 "CA certificates (PEM) that sign the brokers"),                           \
+		ENV_TEXT("KAFKA_SSL_CERTIFICATE_FILE", type, member.ssl_certificate_file, "",      \
+	                 "certificate (PEM) by which brokers know this service"),                  \
+		ENV_TEXT("KAFKA_SSL_KEY_FILE", type, member.ssl_key_file, "",                      \
+	                 "its key (PEM, without a password)")
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif

@@ -3,6 +3,7 @@
 The short form follows one click. CHAOS_FULL=1 runs all of tests/e2e and changes certificates under running services.
 """
 
+import asyncio
 import dataclasses
 import json
 import os
@@ -20,7 +21,7 @@ import psycopg2
 import pytest
 import redis
 from harness import BUILD, FULL, ROOT, wait_until
-from secure_harness import PROGRAMS, OtherService, changed_url, other_authority_in, sql
+from secure_harness import PROGRAMS, Authority, OtherService, changed_url, other_authority_in, sql
 
 from clients import Api, kafka_settings, unique_email
 
@@ -122,7 +123,7 @@ def test_kafka_refuses(stack, other_authority, changes, words):
 
 def test_kafkas_controller_listener_requires_a_certificate(stack):
     """It answers nobody but the node itself, with or without TLS."""
-    _, controller = stack.ports("kafka")
+    _, controller, _ = stack.ports("kafka")
     context = ssl.create_default_context(cafile=stack.env["KAFKA_SSL_CA_FILE"])
     with socket.create_connection(("127.0.0.1", controller), timeout=60) as plain:
         plain.sendall(API_VERSIONS)
@@ -252,6 +253,24 @@ def started(stack, other_authority, tmp_path_factory):
             each.process.terminate()
         for each in running.values():
             each.end()
+
+
+def test_a_service_is_known_to_kafka_by_its_certificate(stack, tmp_path, record_property):
+    """Its name is the user, who has the rights of that user. Without a certificate there is no connection."""
+    certificate, key = asyncio.run(Authority(os.path.dirname(stack.env["KAFKA_SSL_CA_FILE"])).sign("analytics-consumer"))
+    password = {name: "" for name in ("KAFKA_SASL_MECHANISM", "KAFKA_SASL_USERNAME", "KAFKA_SASL_PASSWORD")}
+    changes = {**password, "KAFKA_SECURITY_PROTOCOL": "ssl", "KAFKA_BROKERS": f"127.0.0.1:{stack.ports('kafka')[2]}"}
+    other = OtherService(stack, "analytics-consumer", tmp_path, **changes)
+    try:
+        assert other.failing() == {"kafka"}
+    finally:
+        other.end()
+    own = OtherService(stack, "analytics-consumer", tmp_path, **changes, KAFKA_SSL_CERTIFICATE_FILE=certificate, KAFKA_SSL_KEY_FILE=key)
+    try:
+        wait_until(lambda: own.failing() == set(), 120, "the consumer to be ready")
+    finally:
+        own.end()
+    record_property("did", "analytics-consumer with a client certificate, and without")
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -62,6 +62,10 @@ OF_KAFKA = [
     ({"KAFKA_SECURITY_PROTOCOL": "ssl", "KAFKA_SSL_CA_FILE": "/no/ca.pem"}, "KAFKA_SSL_CA_FILE", "/no/ca.pem cannot be read: No such file"),
     ({"KAFKA_SECURITY_PROTOCOL": "ssl", "KAFKA_SSL_CA_FILE": "/etc/passwd"}, "KAFKA_SSL_CA_FILE", "no PEM certificates"),
     ({"KAFKA_SSL_CA_FILE": "/etc/passwd"}, "KAFKA_SSL_CA_FILE", "is not used"),
+    ({"KAFKA_SSL_CERTIFICATE_FILE": "/etc/passwd"}, "KAFKA_SSL_CERTIFICATE_FILE", "is not used"),
+    ({"KAFKA_SECURITY_PROTOCOL": "ssl", "KAFKA_SSL_KEY_FILE": "/etc/passwd"}, "KAFKA_SSL_CERTIFICATE_FILE", "is required by KAFKA_SSL_KEY_FILE"),
+    ({"KAFKA_SECURITY_PROTOCOL": "ssl", "KAFKA_SSL_CERTIFICATE_FILE": "/no/cert.pem", "KAFKA_SSL_KEY_FILE": "/etc/passwd"}, "KAFKA_SSL_CERTIFICATE_FILE", "/no/cert.pem cannot be read"),
+    ({"KAFKA_SECURITY_PROTOCOL": "ssl", "KAFKA_SSL_CERTIFICATE_FILE": "/etc/passwd", "KAFKA_SSL_KEY_FILE": "/etc/passwd"}, "KAFKA_SSL_CERTIFICATE_FILE", "are no PEM certificate"),
 ]
 OF_SERVERS = [
     ({"REDIS_URL": "127.0.0.1:6379"}, "REDIS_URL", "the scheme"),

@@ -47,7 +47,7 @@ def missing_parts():
 
 class Kafka(Member):
     kind = "kafka"
-    port_names = ("broker", "controller")
+    port_names = ("broker", "controller", "certificates")
 
     def __init__(self, state, build, authority):
         super().__init__("kafka", state)
@@ -61,7 +61,7 @@ class Kafka(Member):
         return f"127.0.0.1:{self.ports[0]}"
 
     def settings(self):
-        broker, controller = self.ports
+        broker, controller, _ = self.ports
         return {
             "process.roles": "broker,controller",
             "node.id": 1,
@@ -93,7 +93,7 @@ class Kafka(Member):
 
     async def prepare(self):
         os.makedirs(os.path.join(self.folder, "tmp"), exist_ok=True)
-        self._write("server.properties", self.settings() | (await self.security.settings() if self.security else {}))
+        self._write("server.properties", self.settings() | (await self.security.settings(*self.ports) if self.security else {}))
         if os.path.exists(os.path.join(self.folder, "data", "meta.properties")):
             return
         os.makedirs(os.path.join(self.folder, "data"), exist_ok=True)

@@ -1,6 +1,6 @@
 """
-Kafka with TLS and passwords. All clients use one listener (SASL_SSL, SCRAM-SHA-512). The controller uses another, which
-authenticates the node by its certificate. Each user has the rights of deploy/kafka-rights.conf.
+Kafka with TLS and passwords. Clients use one listener (SASL_SSL, SCRAM-SHA-512). Two others authenticate by certificate: that of
+the controller, and one for clients whose certificate names their user. Each user has the rights of deploy/kafka-rights.conf.
 """
 
 import asyncio
@@ -47,16 +47,19 @@ class KafkaSecurity:
             "KAFKA_SSL_CA_FILE": self.authority.certificate,
         }
 
-    async def settings(self):
-        """The broker settings that differ from a stack without --secure."""
+    async def settings(self, broker, controller, certificates):
+        """The broker settings that differ from a stack without --secure. The arguments are ports."""
         login = f'username="{BROKER}" password="{self.password(BROKER)}"'
         return {
-            "listener.security.protocol.map": "BROKER:SASL_SSL,CONTROLLER:SSL",
+            "listeners": f"BROKER://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller},CERTIFICATES://127.0.0.1:{certificates}",
+            "advertised.listeners": f"BROKER://127.0.0.1:{broker},CERTIFICATES://127.0.0.1:{certificates}",
+            "listener.security.protocol.map": "BROKER:SASL_SSL,CONTROLLER:SSL,CERTIFICATES:SSL",
             "sasl.enabled.mechanisms": MECHANISM,
             "sasl.mechanism.inter.broker.protocol": MECHANISM,
             "listener.name.broker.scram-sha-512.sasl.jaas.config": f"org.apache.kafka.common.security.scram.ScramLoginModule required {login};",
             "listener.name.controller.ssl.client.auth": "required",
-            "ssl.principal.mapping.rules": "RULE:^CN=([a-z]+)$/$1/",
+            "listener.name.certificates.ssl.client.auth": "required",
+            "ssl.principal.mapping.rules": "RULE:^CN=([a-z-]+)$/$1/",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": await self._key_store(),
             "ssl.truststore.type": "PEM",
