@@ -183,13 +183,13 @@ def test_names_the_releases_that_it_supports_on_any_other(machine, lines):
 
 @pytest.mark.parametrize("version", ["12", "13"])
 def test_installs_on_both_releases(machine, version):
-    machine.packages("build no-such-package # missing")
+    machine.packages(f"build no-such-package @{version} # missing\nbuild other-package @11 # of another release")
     machine.is_release("ID=debian", f'VERSION_ID="{version}"')
     machine.fake("id", "echo 1000")
     machine.fake("sudo", SUDO)
     machine.fake("apt-get", "echo \"$@\"")
     machine.setup("demo")
-    assert "install -y --no-install-recommends no-such-package" in (machine.cache / "setup.log").read_text()
+    assert "install -y --no-install-recommends no-such-package\n" in (machine.cache / "setup.log").read_text()
 
 
 def test_prevents_service_starts_only_while_apt_runs(machine):

@@ -31,10 +31,12 @@ packages_know_release() {
 }
 
 packages_missing() { # packages_missing GROUP…: those that are neither installed nor provided by an installed package
-	local groups
+	local groups VERSION_ID=""
 	groups=$(IFS='|' && echo "$*")
+	# shellcheck source=/dev/null
+	. "${OS_RELEASE:-/etc/os-release}" 2>>"$log" || true
 	comm -23 \
-		<(awk -v groups="^($groups)\$" '$1 ~ groups { print $2 }' "$here/packages.txt" | sort -u) \
+		<(awk -v groups="^($groups)\$" -v here="@${VERSION_ID:-}" '$1 ~ groups && ($3 !~ /^@/ || $3 == here) { print $2 }' "$here/packages.txt" | sort -u) \
 		<(dpkg-query -W -f '${db:Status-Status} ${Package}, ${Provides}\n' |
 			sed -n 's/^installed //p' | sed 's/([^)]*)//g' | tr -s ', ' '\n' | sort -u)
 }
