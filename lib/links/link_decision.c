@@ -249,9 +249,9 @@ static const Waymark__V1__LinkVariant *find_variant(const struct Waymark__V1__Li
 
 /* --- the decision --- */
 
-void link_decide(const struct Waymark__V1__LinkExtras *extras, int64_t link_id,
-                 const char *original_url, const struct link_visitor *visitor,
-                 struct link_decision *out)
+void link_decision_take(const struct Waymark__V1__LinkExtras *extras, int64_t link_id,
+                        const char *original_url, const struct link_visitor *visitor,
+                        struct link_decision *out)
 {
 	*out = (struct link_decision){ .kind = LINK_DECISION_REDIRECT,
 		                       .url = original_url,

@@ -77,14 +77,14 @@ struct link_decision {
 };
 
 /*
- * What link_decide may ask about a visitor, as bits of enum link_fact. Times, the language, the
+ * What link_decision_take may ask about a visitor, as bits of enum link_fact. Times, the language, the
  * query and the referrer cost nothing to know and are always asked.
  */
 unsigned link_decision_facts(const struct Waymark__V1__LinkExtras *extras);
 
 /* extras: opened or checked (link_extras.h). */
-void link_decide(const struct Waymark__V1__LinkExtras *extras, int64_t link_id,
-                 const char *original_url, const struct link_visitor *visitor,
-                 struct link_decision *out);
+void link_decision_take(const struct Waymark__V1__LinkExtras *extras, int64_t link_id,
+                        const char *original_url, const struct link_visitor *visitor,
+                        struct link_decision *out);
 
 #endif

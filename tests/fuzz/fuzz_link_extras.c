@@ -44,7 +44,7 @@ static void try_visitor(const Waymark__V1__LinkExtras *extras, const uint8_t *da
 	visitor.visitor_hash = hash[0] & 1 ? hash : NULL;
 	visitor.referrer_host = hash[0] & 2 ? query : NULL;
 	struct link_decision decision;
-	link_decide(extras, INT64_MAX, "original", &visitor, &decision);
+	link_decision_take(extras, INT64_MAX, "original", &visitor, &decision);
 	if (decision.kind == LINK_DECISION_GONE)
 		require(decision.url[0] == '\0' && decision.rule[0] != '\0');
 	else

@@ -208,7 +208,8 @@ static struct json *decision_json(const struct test *t, const Waymark__V1__LinkE
 	struct link_decision decision;
 	struct strbuf url;
 	struct json *json = json_new_object();
-	link_decide(extras, t->link.entry.id, t->link.entry.original_url, &t->visitor, &decision);
+	link_decision_take(extras, t->link.entry.id, t->link.entry.original_url, &t->visitor,
+	                   &decision);
 	bool is_split = decision.variant[0] && !extras->winner[0];
 	bool is_gone = decision.kind == LINK_DECISION_GONE;
 	strbuf_init(&url, LINK_FORWARD_BYTES_MAX);

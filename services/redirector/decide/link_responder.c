@@ -109,7 +109,7 @@ static void decide(struct response *r, struct link_decision *out)
 	visitor.city = place.city;
 	visitor.language = language;
 	visitor.referrer_host = referrer;
-	link_decide(r->extras, r->entry->id, r->entry->original_url, &visitor, out);
+	link_decision_take(r->extras, r->entry->id, r->entry->original_url, &visitor, out);
 }
 
 /* --- answers --- */

@@ -1,7 +1,7 @@
 /*
  * Safe from any thread. Answers a visitor of an ACTIVE link that is more than a plain one:
  *
- *   password ─► facts of the visitor ─► link_decide ─► blocked host ─► limit ─► answer
+ *   password ─► facts of the visitor ─► link_decision_take ─► blocked host ─► limit ─► answer
  *
  * The facts are those that the statistics will count, because both come from the event of the visit
  * (click_describe). Only what the link's rules ask for is looked up. The answers are

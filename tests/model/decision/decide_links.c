@@ -77,8 +77,8 @@ static void decide(char *const *fields, const struct input *input)
 	Waymark__V1__LinkExtras none = WAYMARK__V1__LINK_EXTRAS__INIT;
 	if (!extras && input->extras_len > 0)
 		fail("extras are refused");
-	link_decide(extras ? extras : &none, input->link_id, input->original_url, &visitor,
-	            &decision);
+	link_decision_take(extras ? extras : &none, input->link_id, input->original_url, &visitor,
+	                   &decision);
 	printf("%s\t%s\t%s\t%s\t%s\n", decision.kind == LINK_DECISION_GONE ? "gone" : "redirect",
 	       decision.url, decision.fallback_url, decision.rule, decision.variant);
 	link_extras_free(extras);

@@ -31,7 +31,7 @@ static int set_up(void **state)
 
 static const char *decide(void)
 {
-	link_decide(&extras, LINK_ID, ORIGINAL, &visitor, &decision);
+	link_decision_take(&extras, LINK_ID, ORIGINAL, &visitor, &decision);
 	return decision.url;
 }
 

@@ -15,7 +15,7 @@ static struct link_decision decision;
 
 static void decide(void)
 {
-	link_decide(&extras, LINK_ID, ORIGINAL, &visitor, &decision);
+	link_decision_take(&extras, LINK_ID, ORIGINAL, &visitor, &decision);
 }
 
 static uint8_t hash[LINK_VISITOR_HASH_SIZE];
@@ -92,7 +92,7 @@ TEST_CASE(other_links_split_their_visitors_otherwise)
 	int same = 0;
 	for (uint32_t n = 0; n < 1000; n++) {
 		const char *here = variant_of(n);
-		link_decide(&extras, LINK_ID + 1, ORIGINAL, &visitor, &decision);
+		link_decision_take(&extras, LINK_ID + 1, ORIGINAL, &visitor, &decision);
 		same += strcmp(here, decision.variant) == 0;
 	}
 	assert_in_range(same, 400, 600);
