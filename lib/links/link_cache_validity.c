@@ -78,7 +78,8 @@ enum err link_cache_validity_read(struct redis_pool *redis, struct link_cache_ge
 {
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), REDIS_TEXT(GENERATION_KEY) };
 	struct redis_reply *reply = NULL;
-	enum err err = redis_pool_call(redis, args, 2, &reply, server);
+	enum err err = redis_pool_call_within(redis, LINK_CACHE_VALIDITY_POLL_TIMEOUT_MS, args, 2,
+	                                      &reply, server);
 	if (err == OK)
 		err = parse(redis_reply_bytes(reply, NULL), out);
 	redis_reply_free(reply);

@@ -30,6 +30,8 @@
 
 #define LINK_CACHE_VALIDITY_POLL_MS 100
 #define LINK_CACHE_VALIDITY_POLL_AGE_MS 300
+/* Of a reply. No visitor waits for the poll; a later reply would be too old. */
+#define LINK_CACHE_VALIDITY_POLL_TIMEOUT_MS 200
 #define LINK_CACHE_VALIDITY_HEARTBEAT_AGE_MS 4000
 
 struct link_cache_validity;

@@ -55,7 +55,7 @@ static void wait_before_retry(struct redis_pipeline *p)
 static enum err connect_once(struct redis_pipeline *p)
 {
 	struct redis_conn *conn = NULL;
-	char why[128];
+	char why[128], address[REDIS_URL_ADDRESS_SIZE];
 	pthread_mutex_unlock(&p->mutex);
 	enum err err = redis_conn_open(&p->url, p->config.ca_file, p->config.timeout_ms, &conn, why,
 	                               sizeof(why));
@@ -65,6 +65,7 @@ static enum err connect_once(struct redis_pipeline *p)
 		atomic_store(&p->ready, conn);
 	} else {
 		log_limited_warning(p->config.log, "redis_pipeline_cannot_connect",
+		                    LOG_TEXT("address", redis_url_address(&p->url, address)),
 		                    LOG_TEXT("message", why));
 	}
 	return err;
@@ -133,8 +134,9 @@ static void close_and_reconnect(struct redis_pipeline *p)
 
 static void drop_connection(struct redis_pipeline *p)
 {
-	log_warning(p->config.log, "redis_pipeline_connection_lost",
-	            LOG_TEXT("message", redis_conn_message(p->conn)), LOG_INT("waiting", p->count));
+	/* Every loop has a pipeline; what one of them says holds for all. */
+	log_limited_warning(p->config.log, "redis_pipeline_connection_lost",
+	                    LOG_TEXT("message", redis_conn_message(p->conn)));
 	close_and_reconnect(p);
 }
 

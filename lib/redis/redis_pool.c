@@ -11,6 +11,8 @@
 
 #define CHECK_MS 1000
 #define CHECK_FAILING_MS 100
+/* No visitor waits for the health check, so a busy machine may delay it for longer. */
+#define PROBE_MS_MIN 200
 
 struct redis_pool {
 	struct redis_pool_config config;
@@ -45,7 +47,7 @@ static enum err open_conn(void *ctx, bool for_health_check, void **out)
 	(void)for_health_check;
 	struct redis_pool *pool = ctx;
 	struct redis_conn *conn = NULL;
-	char why[128] = "";
+	char why[128] = "", address[REDIS_URL_ADDRESS_SIZE];
 	uint64_t reconnects = count_reconnects(pool);
 	enum err err = redis_conn_open(&pool->url, pool->config.ca_file, pool->config.timeout_ms,
 	                               &conn, why, sizeof(why));
@@ -54,6 +56,7 @@ static enum err open_conn(void *ctx, bool for_health_check, void **out)
 		store_run_id(pool, redis_conn_run_id(conn), reconnects);
 	} else {
 		log_limited_warning(pool->config.log, "redis_cannot_connect",
+		                    LOG_TEXT("address", redis_url_address(&pool->url, address)),
 		                    LOG_TEXT("message", why));
 	}
 	return err;
@@ -74,7 +77,10 @@ static enum err probe(void *ctx, void *conn)
 	const struct redis_pool *pool = ctx;
 	const struct redis_arg ping = REDIS_TEXT("PING");
 	struct redis_reply *reply = NULL;
-	enum err err = redis_conn_call(conn, &ping, 1, pool->config.timeout_ms, &reply);
+	int64_t timeout_ms = pool->config.timeout_ms;
+	if (timeout_ms < PROBE_MS_MIN)
+		timeout_ms = PROBE_MS_MIN;
+	enum err err = redis_conn_call(conn, &ping, 1, timeout_ms, &reply);
 	if (err == OK && redis_reply_error(reply))
 		err = ERR_UNAVAILABLE;
 	redis_reply_free(reply);
@@ -198,13 +204,13 @@ static enum err finish(struct redis_pool *pool, struct redis_reply *got, struct 
 }
 
 /* Runs a command on a connection, and logs a failure. */
-static enum err exchange(struct redis_pool *pool, struct redis_conn *conn,
+static enum err exchange(struct redis_pool *pool, struct redis_conn *conn, int64_t timeout_ms,
                          const struct redis_arg *args, size_t count, struct redis_reply **got)
 {
-	enum err err = redis_conn_call(conn, args, count, pool->config.timeout_ms, got);
+	enum err err = redis_conn_call(conn, args, count, timeout_ms, got);
 	if (err != OK && conn_pool_is_reachable(pool->conns))
-		log_warning(pool->config.log, "redis_call_failed",
-		            LOG_TEXT("message", redis_conn_message(conn)));
+		log_limited_warning(pool->config.log, "redis_call_failed",
+		                    LOG_TEXT("message", redis_conn_message(conn)));
 	/* A master turned replica keeps its clients; a new connection may find the new one. */
 	const char *error = err == OK ? redis_reply_error(*got) : NULL;
 	if ((error && has_code(error, "READONLY")) ||
@@ -216,12 +222,19 @@ static enum err exchange(struct redis_pool *pool, struct redis_conn *conn,
 enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
                          struct redis_reply **reply, uint64_t *run_id)
 {
+	return redis_pool_call_within(pool, pool->config.timeout_ms, args, count, reply, run_id);
+}
+
+enum err redis_pool_call_within(struct redis_pool *pool, int64_t timeout_ms,
+                                const struct redis_arg *args, size_t count,
+                                struct redis_reply **reply, uint64_t *run_id)
+{
 	void *conn = NULL;
 	enum err err = conn_pool_acquire(pool->conns, &conn);
 	if (err != OK)
 		return err;
 	struct redis_reply *got = NULL;
-	err = exchange(pool, conn, args, count, &got);
+	err = exchange(pool, conn, timeout_ms, args, count, &got);
 	if (run_id)
 		*run_id = redis_conn_run_id(conn);
 	conn_pool_release(pool->conns, conn);

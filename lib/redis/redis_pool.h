@@ -47,6 +47,11 @@ void redis_pool_free(struct redis_pool *pool);
 enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
                          struct redis_reply **reply, uint64_t *run_id) MUST_CHECK;
 
+/* As redis_pool_call, with a timeout of its own for the reply: for work that no visitor awaits. */
+enum err redis_pool_call_within(struct redis_pool *pool, int64_t timeout_ms,
+                                const struct redis_arg *args, size_t count,
+                                struct redis_reply **reply, uint64_t *run_id) MUST_CHECK;
+
 /* Runs a Lua script. args: the keys, then the values. The rest as for redis_pool_call. */
 enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count,
                            const struct redis_arg *args, size_t count, struct redis_reply **reply,

@@ -134,6 +134,17 @@ static const char *reason_of_refusal(const char *text)
 	               : NULL;
 }
 
+const char *redis_url_address(const struct redis_url *url, char text[static REDIS_URL_ADDRESS_SIZE])
+{
+	bool is_ipv6 = strchr(url->host, ':');
+	if (url->socket[0])
+		snprintf(text, REDIS_URL_ADDRESS_SIZE, "%s", url->socket);
+	else
+		snprintf(text, REDIS_URL_ADDRESS_SIZE, is_ipv6 ? "[%s]:%d" : "%s:%d", url->host,
+		         url->port);
+	return text;
+}
+
 size_t redis_url_check(const char *text, struct strbuf *problems)
 {
 	struct redis_url url;

@@ -31,6 +31,11 @@ struct redis_url {
 /* ERR_INVALID: text is not of that form, or a part is too long. */
 enum err redis_url_parse(const char *text, struct redis_url *out) MUST_CHECK;
 
+/* Where the server is, without its user and password: host:port, or the path of the socket. */
+#define REDIS_URL_ADDRESS_SIZE 264
+const char *redis_url_address(const struct redis_url *url,
+                              char text[static REDIS_URL_ADDRESS_SIZE]);
+
 /*
  * For the variable REDIS_URL: returns the number of problems and appends a line for each to
  * problems. The line names the part that is wrong, and never its value.

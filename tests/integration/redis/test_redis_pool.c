@@ -239,6 +239,8 @@ TEST_CASE(starts_without_redis_and_connects_later)
 	assert_false(redis_pool_is_reachable(pool));
 	backend_fixture_wait(has_logged_the_outage, f, TEST_DEADLINE_MS);
 	assert_in_range(backend_fixture_logged(f, "redis_cannot_connect"), 1, 2);
+	assert_int_equal(backend_fixture_logged(f, f->redis_url + strlen("redis://")),
+	                 backend_fixture_logged(f, "redis_cannot_connect"));
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	backend_fixture_wait(works, pool, TEST_DEADLINE_MS);
 	redis_pool_free(pool);

@@ -114,6 +114,21 @@ TEST_CASE(rejects_malformed_urls)
 	}
 }
 
+TEST_CASE(names_the_server_without_its_password)
+{
+	static const char *const urls[][2] = {
+		{ "redis://u:sesame@cache.example.com:1", "cache.example.com:1" },
+		{ "redis://[::1]", "[::1]:6379" },
+		{ "unix://:sesame@/run/r.sock", "/run/r.sock" },
+	};
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		struct redis_url url;
+		char text[REDIS_URL_ADDRESS_SIZE];
+		assert_int_equal(redis_url_parse(urls[i][0], &url), OK);
+		assert_string_equal(redis_url_address(&url, text), urls[i][1]);
+	}
+}
+
 TEST_CASE(rejects_parts_that_are_too_long)
 {
 	struct redis_url url;
