@@ -23,7 +23,7 @@ def forged(user, key):
         yield sign(HEADER, claims, secret)
     yield sign({**HEADER, "kid": "../../../../dev/null"}, claims, "")
     yield make_token(user, iat=now - 100, exp=now - 1)
-    yield make_token(user, exp=now + 86401)
+    yield make_token(user, iat=now, exp=now + 86401)
     yield make_token(user, gen=1)
     yield make_token(user, sub=f"{user}' OR '1'='1")
     yield make_token(user, more="x" * 4096)
