@@ -129,8 +129,12 @@ static void read_tag(struct reading *reading)
 
 static void read_state(struct reading *reading)
 {
-	if (link_state_parse(reading->value, &reading->out->state) != OK)
-		WRONG(reading, "choice", "must be active, disabled, expired, scheduled or deleted");
+	reading->out->is_used_up = strcmp(reading->value, "used_up") == 0;
+	if (reading->out->is_used_up)
+		reading->out->state = LINK_STATE_ACTIVE;
+	else if (link_state_parse(reading->value, &reading->out->state) != OK)
+		WRONG(reading, "choice",
+		      "must be active, used_up, disabled, expired, scheduled or deleted");
 }
 
 static void read_filter(struct reading *reading)
@@ -195,8 +199,9 @@ static void format_query_key(struct link_list_params *out, const char *filter)
 {
 	/* No value contains U+001F: member_is_line and NQL reject it. */
 	snprintf(out->query_key, sizeof(out->query_key),
-	         "%s\x1f%d\x1f%" PRId64 "\x1f%d\x1f%s\x1f%s\x1f%s", sorts[out->sort],
-	         out->is_ascending, out->workspace_id, (int)out->state, out->tag, out->q, filter);
+	         "%s\x1f%d\x1f%" PRId64 "\x1f%d%s\x1f%s\x1f%s\x1f%s", sorts[out->sort],
+	         out->is_ascending, out->workspace_id, (int)out->state, out->is_used_up ? "u" : "",
+	         out->tag, out->q, filter);
 }
 
 /* A client can forge a cursor with a valid checksum; PostgreSQL must accept its values. */

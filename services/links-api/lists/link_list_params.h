@@ -72,6 +72,8 @@ struct link_list_params {
 	const char *key_tags;
 	/* 0 = all but DELETED. */
 	enum link_state state;
+	/* Only those of the state, which is ACTIVE, that have used up max_visits. */
+	bool is_used_up;
 	bool has_filter;
 	struct nql filter;
 	/* For cursors: text of every parameter that selects or orders links. */

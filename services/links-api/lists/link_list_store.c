@@ -60,23 +60,6 @@ static enum err statement_run(struct statement *sql, struct pg_conn *conn, struc
 
 /* --- which links --- */
 
-/* The same states as link_state_at. */
-static void write_state(struct statement *sql, enum link_state state)
-{
-	static const char is_past[] = "expires_at <= statement_timestamp()";
-	static const char is_future[] = "starts_at > statement_timestamp()";
-	if (state == 0)
-		WRITE(sql, " AND state <> 'DELETED'");
-	else if (state == LINK_STATE_ACTIVE)
-		WRITE(sql, " AND state = 'ACTIVE' AND (%s OR %s) IS NOT TRUE", is_past, is_future);
-	else if (state == LINK_STATE_SCHEDULED)
-		WRITE(sql, " AND state = 'ACTIVE' AND %s AND (%s) IS NOT TRUE", is_future, is_past);
-	else if (state == LINK_STATE_EXPIRED)
-		WRITE(sql, " AND (state = 'EXPIRED' OR (state = 'ACTIVE' AND %s))", is_past);
-	else
-		WRITE(sql, " AND state = '%s'", link_state_stored(state));
-}
-
 static void write_search(struct statement *sql, const struct link_list_params *query)
 {
 	link_search_begin_or_id(query->alias_link_id, &sql->text);
@@ -104,7 +87,7 @@ static void write_workspace(struct statement *sql, const struct link_list_params
 
 static void write_conditions(struct statement *sql, const struct link_list_params *query)
 {
-	write_state(sql, query->state);
+	link_search_add_state(query->state, query->is_used_up, &sql->text);
 	if (*query->tag) {
 		pg_params_text(&sql->params, query->tag);
 		WRITE(sql, " AND tags @> ARRAY[$%d::text]", sql->params.count);

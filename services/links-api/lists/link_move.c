@@ -290,13 +290,13 @@ static enum http_progress answer_error(const struct move *m, enum err err)
 			"POST /api/auth/second-factor.");
 	if (m->has_no_target)
 		return response_problem(
-			r, 404, NULL,
+			r, 404, "workspace-not-found",
 			"workspace_id names no workspace of which you are an editor.");
 	if (m->missing_id) {
 		snprintf(detail, sizeof(detail),
 		         "Link %" PRId64 " is not in this workspace. Nothing was moved.",
 		         m->missing_id);
-		return response_problem(r, 404, NULL, detail);
+		return response_problem(r, 404, "link-not-found", detail);
 	}
 	if (err == ERR_LIMIT && m->count > LINK_WRITE_MAX)
 		return response_problem(r, 422, "too-many-links",

@@ -272,3 +272,26 @@ void link_search_add_exact(const char *text, struct strbuf *sql, struct pg_param
 		WRITE(sql, TEXT_UNINDEXED " COLLATE \"default\" ILIKE $%d", params->count);
 	}
 }
+
+void link_search_add_state(enum link_state state, bool is_used_up, struct strbuf *text)
+{
+	static const char is_past[] = "expires_at <= statement_timestamp()";
+	static const char is_future[] = "starts_at > statement_timestamp()";
+	if (state == 0)
+		strbuf_add_text(text, " AND state <> 'DELETED'");
+	else if (state == LINK_STATE_ACTIVE)
+		strbuf_add_format(text, " AND state = 'ACTIVE' AND (%s OR %s) IS NOT TRUE", is_past,
+		                  is_future);
+	else if (state == LINK_STATE_SCHEDULED)
+		strbuf_add_format(text, " AND state = 'ACTIVE' AND %s AND (%s) IS NOT TRUE",
+		                  is_future, is_past);
+	else if (state == LINK_STATE_EXPIRED)
+		strbuf_add_format(text, " AND (state = 'EXPIRED' OR (state = 'ACTIVE' AND %s))",
+		                  is_past);
+	else
+		strbuf_add_format(text, " AND state = '%s'", link_state_stored(state));
+	/* A row of link_visit_limits for each link with max_visits, found by its primary key. */
+	if (is_used_up)
+		strbuf_add_text(text, " AND EXISTS (SELECT FROM link_visit_limits AS v "
+		                      "WHERE v.link_id = links.id AND v.taken >= v.max_visits)");
+}

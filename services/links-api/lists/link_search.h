@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "lib/base/strbuf.h"
+#include "lib/links/link.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/links-api/lists/sql_texts.h"
 
@@ -106,5 +107,11 @@ void link_search_end_or_id(int64_t id, struct strbuf *sql);
 /* Appends " AND …": true for exactly the links that contain text, ignoring case. Uses no index. */
 void link_search_add_exact(const char *text, struct strbuf *sql, struct pg_params *params,
                            struct sql_texts *texts);
+
+/*
+ * Adds the condition for links in a state of link_state_at; 0: all but DELETED. is_used_up: only
+ * those that have used up max_visits.
+ */
+void link_search_add_state(enum link_state state, bool is_used_up, struct strbuf *text);
 
 #endif

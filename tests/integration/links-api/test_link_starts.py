@@ -176,3 +176,15 @@ def test_an_event_has_the_start(user, topic, LinkEvent):
     later_us = int(datetime.datetime.fromisoformat(LATER.replace("Z", "+00:00")).timestamp() * 1000) * 1000
     assert [event.link.starts_at_us for event in events] == [later_us, 0]
     assert {event.link.state for event in events} == {1}, "an event has the stored state"
+
+
+def test_a_list_of_used_up_links_has_those_whose_limit_is_reached(user, database):
+    full, half, plain = user.create(max_visits=2), user.create(max_visits=2), user.create()
+    disabled = user.create(max_visits=1)
+    change(user, disabled, {"state": "disabled"})
+    for link, taken in ((full, 2), (half, 1), (disabled, 1)):
+        database.run("UPDATE link_visit_limits SET taken = %s WHERE link_id = %s", taken, link["id"])
+    assert listed(user, "state=used_up") == [full["id"]]
+    assert listed(user, "state=active") == [plain["id"], half["id"], full["id"]]
+    answer = user.call("GET", "/api/links?state=used_up")
+    assert [(link["state"], link["visits_left"]) for link in answer.json["links"]] == [("used_up", 0)] and answer.json["pagination"]["total"] == 1

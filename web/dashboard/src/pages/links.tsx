@@ -29,7 +29,7 @@ const DAYS = 30;
 const CHOSEN_MAX = 500;
 const POLL_MS = 2_500;
 const SEARCH_DELAY_MS = 250;
-const STATES = ["active", "scheduled", "disabled", "expired", "deleted"] as const;
+const STATES = ["active", "used_up", "scheduled", "disabled", "expired", "deleted"] as const;
 const SORTS = ["created_at", "humans", "last_visited_at"] as const;
 
 function pick<T extends readonly string[]>(choices: T, value: string | null): T[number] | undefined {
