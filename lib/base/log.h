@@ -50,6 +50,8 @@ bool log_level_parse(const char *text, enum log_level *level);
 #define LOG_TEXT_IF(n, v) LOG_TEXT((v)[0] != '\0' ? (n) : NULL, (v))
 #define LOG_INT(n, v)                                                                              \
 	((struct log_field){ .name = (n), .type = LOG_FIELD_INT, .integer = (int64_t)(v) })
+/* Omitted if v is 0. */
+#define LOG_INT_IF(n, v) LOG_INT((v) != 0 ? (n) : NULL, (v))
 #define LOG_DOUBLE(n, v)                                                                           \
 	((struct log_field){ .name = (n), .type = LOG_FIELD_DOUBLE, .number = (v) })
 #define LOG_BOOL(n, v)                                                                             \

@@ -58,7 +58,7 @@ static enum http_progress send_malformed_id(struct request *r)
 {
 	bool is_link = strncmp(r->match.route->pattern, "/api/links/", 11) == 0;
 	return response_problem(
-		r, 404, NULL,
+		r, 404, "malformed-id",
 		is_link ? "The id of a link is a number. GET /api/links?filter=slug:SLUG finds it."
 			: "The id is a number.");
 }
@@ -317,5 +317,6 @@ void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64
 	log_info(api->log, "request", LOG_TEXT("request_id", http_exchange_request_id(x)),
 	         LOG_TEXT("method", http_exchange_method_name(x)), LOG_TEXT("route", route),
 	         LOG_INT("status", status), LOG_DOUBLE("duration_ms", (double)duration_us / 1000.0),
-	         LOG_TEXT_IF("trace_id", trace_id));
+	         LOG_INT_IF("workspace_id", r ? r->workspace_id : 0),
+	         LOG_INT_IF("key_id", r ? r->key_id : 0), LOG_TEXT_IF("trace_id", trace_id));
 }

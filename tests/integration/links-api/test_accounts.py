@@ -285,4 +285,5 @@ def test_the_log_contains_no_secrets(service, anonymous):
     for secret in (email, "a-password-that-nobody-logs", token, token.split(".")[2], "203.0.113.77", "page=1"):
         assert secret not in text
     request = service.events("request")[-1]
-    assert set(request) >= {"request_id", "method", "route", "status", "duration_ms"}
+    assert set(request) >= {"request_id", "method", "route", "status", "duration_ms"} and "key_id" not in request
+    assert request["workspace_id"] == anonymous.call("GET", "/api/workspace").json["workspace"]["id"]
