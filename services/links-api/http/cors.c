@@ -84,6 +84,6 @@ void cors_add_preflight_headers(const struct cors *cors, struct http_exchange *x
 	http_exchange_add_fixed_header(
 		x, "Access-Control-Allow-Headers",
 		"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
-		"X-Api-Key, X-Request-Id");
+		"Last-Event-ID, X-Api-Key, X-Request-Id");
 	http_exchange_add_fixed_header(x, "Access-Control-Max-Age", "600");
 }
