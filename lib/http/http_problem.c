@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "lib/base/array.h"
 #include "lib/base/strbuf.h"
 #include "lib/json/json.h"
 
@@ -23,11 +24,41 @@ void http_problem_add_field(struct http_problem_fields *fields, const char *poin
 	va_end(args);
 }
 
+/* What a status alone says; each has a section in docs/api/problems.md. */
+static const struct {
+	unsigned status;
+	const char *kind;
+} kinds[] = {
+	{ 400, "malformed-request" },
+	{ 404, "no-such-endpoint" },
+	{ 405, "method-not-allowed" },
+	{ 406, "not-acceptable" },
+	{ 408, "request-timeout" },
+	{ 410, "link-ended" },
+	{ 411, "length-required" },
+	{ 413, "body-too-large" },
+	{ 414, "target-too-long" },
+	{ 415, "media-type-unsupported" },
+	{ 429, "rate-limit" },
+	{ 431, "headers-too-large" },
+	{ 451, "link-blocked" },
+	{ 500, "internal-error" },
+	{ 503, "temporarily-unavailable" },
+};
+
+static const char *kind_of(unsigned status)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (kinds[i].status == status)
+			return kinds[i].kind;
+	return status < 500 ? "malformed-request" : "internal-error";
+}
+
 static void set_type(struct json *problem, const char *kind)
 {
 	char type[96];
-	snprintf(type, sizeof(type), "/problems/%s", kind == NULL ? "" : kind);
-	json_set_text(problem, "type", kind == NULL ? "about:blank" : type);
+	snprintf(type, sizeof(type), "/problems/%s", kind);
+	json_set_text(problem, "type", type);
 }
 
 static void set_errors(struct json *problem, const struct http_problem_fields *fields)
@@ -47,7 +78,7 @@ struct json *http_problem_new(unsigned status, const char *kind, const char *det
                               const char *instance, const struct http_problem_fields *fields)
 {
 	struct json *problem = json_new_object();
-	set_type(problem, kind);
+	set_type(problem, kind == NULL ? kind_of(status) : kind);
 	json_set_text(problem, "title", MHD_get_reason_phrase_for(status));
 	json_set_int(problem, "status", status);
 	if (detail != NULL)

@@ -2,7 +2,7 @@
  * One thread at a time. Error responses as application/problem+json (RFC 9457):
  *   {"type":"/problems/validation","title":"…","status":400,"detail":"…","instance":"<request id>",
  *    "errors":[{"pointer":"/title","code":"too-long","detail":"…"}]}
- * type is "/problems/<kind>", or "about:blank" without a kind.
+ * type is "/problems/<kind>"; without a kind, that of the status, such as "method-not-allowed".
  */
 #ifndef WAYMARK_LIB_HTTP_HTTP_PROBLEM_H
 #define WAYMARK_LIB_HTTP_HTTP_PROBLEM_H

@@ -141,6 +141,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/",                        document_redirect,      PERMISSION_NONE,     MEMORY, true },
 	{ HTTP_GET,    "/app",                     document_redirect,      PERMISSION_NONE,     MEMORY, true },
 	{ HTTP_GET,    "/app/{path...}",           document_dashboard,           PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/problems",                document_problems,       PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/problems/{kind}",         document_problem,        PERMISSION_NONE,       MEMORY, true },
 };
 /* clang-format on */

@@ -357,7 +357,7 @@ class Limit:
     of: str  # one of SERVICES
     exceed: Callable  # returns the response; None: it has seen that the connection was closed
     status: int = 0
-    kind: str = ""  # of the problem document; "" = about:blank
+    kind: str = ""  # of the problem document
     retry_s: int = 0  # the largest Retry-After; 0 = the response has none
     rule: tuple = ()  # name, size and window of the limit, which the headers and the detail repeat
 
@@ -384,10 +384,10 @@ LIMITS = {
     "API keys of an account": Limit("quotas", api_keys_of_an_account, 409, "too-many-keys"),
     "shares of an account": Limit("quotas", shares_of_an_account, 409, "too-many-shares"),
     "exports of a user": Limit("quotas", exports_of_a_user, 429, "busy", 10),
-    "bytes of a target": Limit("quotas", a_long_target, 414),
-    "bytes of a head": Limit("quotas", a_long_head, 431),
-    "bytes of a body": Limit("quotas", a_large_body, 413),
-    "bytes of the body of a bulk request": Limit("quotas", a_large_body_of_a_bulk_request, 413),
+    "bytes of a target": Limit("quotas", a_long_target, 414, "target-too-long"),
+    "bytes of a head": Limit("quotas", a_long_head, 431, "headers-too-large"),
+    "bytes of a body": Limit("quotas", a_large_body, 413, "body-too-large"),
+    "bytes of the body of a bulk request": Limit("quotas", a_large_body_of_a_bulk_request, 413, "body-too-large"),
     "values of a body": Limit("quotas", values_of_a_body, 400, "json"),
     "items of a bulk request": Limit("quotas", items_of_a_bulk_request, 400, "validation"),
     "items of a sync request": Limit("quotas", items_of_a_sync_request, 400, "validation"),
@@ -447,7 +447,7 @@ def test_the_limit_holds(subjects, name, record_property):
     assert answer.status == limit.status, answer
     assert (1 if limit.retry_s else 0) <= retry <= limit.retry_s, answer
     if limit.of != "redirector":
-        kind = f"/problems/{limit.kind}" if limit.kind else "about:blank"
+        kind = f"/problems/{limit.kind}"
         assert answer.headers["content-type"] == "application/problem+json" and answer.json["type"] == kind, answer
     if limit.rule:
         check_headers(answer, limit)

@@ -48,7 +48,7 @@ static bool find_kind(struct request *r, enum app_document_kind *kind)
 {
 	bool is_known = app_document_find(r->match.params[0], kind);
 	if (!is_known)
-		response_problem(r, 404, NULL,
+		response_problem(r, 404, "not-found",
 		                 "There are two app documents: apple-app-site-association and "
 		                 "assetlinks.json.");
 	return is_known;

@@ -179,7 +179,7 @@ static struct sign_on *begin(struct request *r)
 	char path[128];
 	const struct oidc_provider *provider = oidc_client_find(r->api->oidc, r->match.params[0]);
 	if (!provider) {
-		response_problem(r, 404, NULL,
+		response_problem(r, 404, "not-found",
 		                 "No provider has this id: GET /api/instance lists them.");
 		return NULL;
 	}

@@ -142,24 +142,45 @@ enum http_progress document_file(void *ctx, struct http_exchange *x)
 	return is_file ? send_named(r, name) : response_not_found(r);
 }
 
-static enum http_progress send_section(struct request *r, const char *text, const char *etag)
+/* Each section is a page below its heading. */
+static enum http_progress send_problem_page(struct request *r, const char *kind)
 {
-	struct document document;
-	return find_section(text, etag, r->match.params[0], &document) == OK
-	               ? send_document(r, &document)
-	               : response_not_found(r);
+	struct document page;
+	if (find_section(document_data_problems, document_data_problems_tag, kind, &page) != OK)
+		return response_not_found(r);
+	size_t heading_len = strcspn(page.bytes, "\n") + 1;
+	page.bytes += heading_len;
+	page.len -= heading_len;
+	page.content_type = "text/html; charset=utf-8";
+	http_exchange_add_fixed_header(
+		r->exchange, "Content-Security-Policy",
+		"default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
+		"frame-ancestors 'none'");
+	return send_document(r, &page);
 }
 
 enum http_progress document_problem(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	return send_section(ctx, document_data_problems, document_data_problems_tag);
+	struct request *r = ctx;
+	return send_problem_page(r, r->match.params[0]);
+}
+
+enum http_progress document_problems(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return send_problem_page(ctx, "");
 }
 
 enum http_progress document_runbook(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	return send_section(ctx, document_data_runbook, document_data_runbook_tag);
+	struct request *r = ctx;
+	struct document document;
+	return find_section(document_data_runbook, document_data_runbook_tag, r->match.params[0],
+	                    &document) == OK
+	               ? send_document(r, &document)
+	               : response_not_found(r);
 }
 
 /* --- the dashboard --- */

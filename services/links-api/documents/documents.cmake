@@ -24,13 +24,16 @@ else()
   set(parts reader=${docs}/reader/plain.html start=/dev/null style=/dev/null bundle=/dev/null)
 endif()
 list(APPEND parts guide=${docs}/guide.md nql=${docs}/nql.md openapi=${CMAKE_CURRENT_BINARY_DIR}/openapi.json
-     privacy=${PROJECT_SOURCE_DIR}/docs/privacy.md problems=${docs}/problems.md runbook=${PROJECT_SOURCE_DIR}/docs/runbook.md)
+     privacy=${PROJECT_SOURCE_DIR}/docs/privacy.md problems=${CMAKE_CURRENT_BINARY_DIR}/problems.html runbook=${PROJECT_SOURCE_DIR}/docs/runbook.md)
 string(REGEX REPLACE "[a-z]+=" "" files "${parts}")
 set(make "${PROJECT_SOURCE_DIR}/cmake")
 # Debian's Python, regardless of PATH.
 add_custom_command(OUTPUT openapi.json
   COMMAND /usr/bin/python3 "${make}/yaml-to-json.py" "${docs}/openapi.yaml" openapi.json
   DEPENDS "${docs}/openapi.yaml" "${make}/yaml-to-json.py" VERBATIM)
+add_custom_command(OUTPUT problems.html
+  COMMAND /usr/bin/python3 "${make}/problems-to-html.py" "${docs}/problems.md" problems.html
+  DEPENDS "${docs}/problems.md" "${make}/problems-to-html.py" VERBATIM)
 add_custom_command(OUTPUT document_data.S
   COMMAND /usr/bin/python3 "${make}/embed.py" document_data.S ${parts}
   DEPENDS ${files} "${make}/embed.py" VERBATIM)

@@ -403,9 +403,10 @@ enum http_progress document_description(void *ctx, struct http_exchange *x);
 /* GET /docs: the page that shows it, and its files */
 enum http_progress document_reader(void *ctx, struct http_exchange *x);
 enum http_progress document_file(void *ctx, struct http_exchange *x);
-/* GET /docs/runbook/{title}, /problems/{kind} → 200, 304, 404 */
+/* GET /docs/runbook/{title}, /problems/{kind} → 200, 304, 404; GET /problems → 200, 304 */
 enum http_progress document_runbook(void *ctx, struct http_exchange *x);
 enum http_progress document_problem(void *ctx, struct http_exchange *x);
+enum http_progress document_problems(void *ctx, struct http_exchange *x);
 
 /* GET / and GET /app → 303 to /app/ */
 enum http_progress document_redirect(void *ctx, struct http_exchange *x);

@@ -52,6 +52,8 @@ struct request_credentials {
 	char token_id[ENTROPY_UUID_TEXT_SIZE];
 	/* Of an API key, of a session, or of the token of a share. */
 	uint8_t hash[DIGEST_SIZE];
+	/* They were valid once: an access token, or an API key. */
+	bool is_expired;
 };
 
 struct request {

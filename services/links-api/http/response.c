@@ -203,11 +203,21 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 		[REQUEST_SHARE] = "The access token of the share is invalid or has expired, or the "
 				  "share has ended. POST /api/shared/access gives a new one.",
 	};
+	static const char *const kinds[] = {
+		[REQUEST_ACCESS_TOKEN] = "token-invalid",
+		[REQUEST_API_KEY] = "key-invalid",
+		[REQUEST_SESSION] = "session-ended",
+		[REQUEST_SHARE] = "share-token-invalid",
+	};
+	const struct request_credentials *sent = &r->credentials;
 	bool is_bad = login == REQUEST_AUTH_INVALID;
+	const char *kind = is_bad ? kinds[sent->kind] : "credentials-missing";
+	if (is_bad && sent->is_expired)
+		kind = sent->kind == REQUEST_API_KEY ? "key-expired" : "token-expired";
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
 	                               is_bad ? "Bearer realm=\"waymark\", error=\"invalid_token\""
 	                                      : "Bearer realm=\"waymark\"");
-	return response_problem(r, 401, NULL, is_bad ? bad[r->credentials.kind] : missing);
+	return response_problem(r, 401, kind, is_bad ? bad[sent->kind] : missing);
 }
 
 enum http_progress response_other_workspace(struct request *r)
@@ -223,15 +233,15 @@ enum http_progress response_other_workspace(struct request *r)
 
 enum http_progress response_not_found(struct request *r)
 {
-	return response_problem(r, 404, NULL, "Resource not found.");
+	return response_problem(r, 404, "not-found", "Resource not found.");
 }
 
 enum http_progress response_link_not_found(struct request *r, bool is_deleted)
 {
 	if (!is_deleted)
-		return response_not_found(r);
+		return response_problem(r, 404, "link-not-found", "Resource not found.");
 	return response_problem(
-		r, 404, NULL,
+		r, 404, "link-deleted",
 		"The link is deleted. POST /api/links/{id}/restore restores it until it is purged.");
 }
 

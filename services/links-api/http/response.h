@@ -69,7 +69,10 @@ enum err response_choose_type(const char *accept, const char *const *offered, si
 /* True if Accept allows application/json. If false, the response is already complete (406). */
 bool response_accepts_json(struct request *r);
 
-/* kind: the last segment of the problem's type URI, or NULL. detail: a sentence for the reader. */
+/*
+ * kind: the last segment of the problem's type; NULL: that of the status (http_problem.h). detail: a
+ * sentence for the reader.
+ */
 enum http_progress response_problem(struct request *r, unsigned status, const char *kind,
                                     const char *detail);
 
@@ -94,14 +97,17 @@ enum http_progress response_conflict(struct request *r, const char *kind, const 
 enum http_progress response_conflict_of(struct request *r, const char *kind, const char *pointer,
                                         const char *code, const char *detail);
 
-/* 401 with WWW-Authenticate. */
+/*
+ * 401 with WWW-Authenticate; the kind says which credentials are missing, wrong or expired
+ * (r->credentials).
+ */
 enum http_progress response_unauthorized(struct request *r, enum request_auth login);
 
-/* 404. The response is the same for a missing resource and for one that belongs to another user. */
+/* 404 "not-found". The response is the same for a missing resource and for one that belongs to another user. */
 enum http_progress response_not_found(struct request *r);
 
 /*
- * The same for a link. is_deleted: it is DELETED, and the caller may see it. The response then says
+ * The same for a link, "link-not-found" or "link-deleted". is_deleted: it is DELETED, and the caller may see it. The response then says
  * how to restore it.
  */
 enum http_progress response_link_not_found(struct request *r, bool is_deleted);

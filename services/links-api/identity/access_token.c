@@ -170,10 +170,11 @@ static bool get_claims(jwt_t *jwt, char subject[static SUBJECT_SIZE],
 	       get_int(jwt, "exp", &claims->expires_at_s) == OK;
 }
 
-static bool is_current(const struct access_token_claims *claims, int64_t lifetime_s, int64_t now_s)
+static bool is_plausible(const struct access_token_claims *claims, int64_t lifetime_s,
+                         int64_t now_s)
 {
 	return claims->issued_at_s > 0 && claims->issued_at_s <= now_s + ACCESS_TOKEN_SKEW_S &&
-	       claims->expires_at_s > now_s && claims->expires_at_s > claims->issued_at_s &&
+	       claims->expires_at_s > claims->issued_at_s &&
 	       claims->expires_at_s - claims->issued_at_s <= lifetime_s;
 }
 
@@ -191,9 +192,11 @@ static enum err verify(const char *secret, const char *token, int64_t lifetime_s
 		return ERR_INVALID;
 	int64_t now_s = now_us / CLOCK_US_PER_S;
 	bool is_valid = header_is_supported(jwt) && get_claims(jwt, subject, out) &&
-	                is_current(out, lifetime_s, now_s) && has_begun(jwt, now_s);
+	                is_plausible(out, lifetime_s, now_s) && has_begun(jwt, now_s);
 	jwt_free(jwt);
-	return is_valid ? OK : ERR_INVALID;
+	if (!is_valid)
+		return ERR_INVALID;
+	return out->expires_at_s > now_s ? OK : ERR_LIMIT;
 }
 
 enum err access_token_verify(const char *secret, const char *token, int64_t now_us,

@@ -44,7 +44,8 @@ enum err access_token_issue(const char *secret, int64_t user_id, int64_t generat
  * - not three parts of canonical base64url, or longer than ACCESS_TOKEN_BYTES_MAX
  * - another algorithm, an unknown critical header, a wrong signature
  * - a claim that is missing or has the wrong type
- * - expired, issued in the future, or valid for longer than ACCESS_TOKEN_LIFETIME_S
+ * - issued in the future, or valid for longer than ACCESS_TOKEN_LIFETIME_S
+ * ERR_LIMIT: nothing else is wrong, but it has expired.
  */
 enum err access_token_verify(const char *secret, const char *token, int64_t now_us,
                              struct access_token_claims *out) MUST_CHECK;

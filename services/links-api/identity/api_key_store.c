@@ -57,7 +57,7 @@ static enum err mark_used(struct pg_conn *conn, const struct api_key *key, int64
 }
 
 enum err api_key_store_use(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE],
-                           int64_t now_us, struct api_key *out)
+                           int64_t now_us, struct api_key *out, bool *is_expired)
 {
 	struct pg_params params = { 0 };
 	struct api_key key;
@@ -67,7 +67,8 @@ enum err api_key_store_use(struct pg_conn *conn, const uint8_t hash[static DIGES
 	                  "SELECT " COLUMNS " FROM api_keys k WHERE k.secret_hash = $1 "
 	                  "OR (k.old_secret_hash = $1 AND k.old_secret_until > clock_timestamp())",
 	                  &params, &key);
-	if (err == OK && key.expires_at_us && key.expires_at_us <= now_us)
+	*is_expired = err == OK && key.expires_at_us && key.expires_at_us <= now_us;
+	if (*is_expired)
 		err = ERR_NOT_FOUND;
 	if (err == OK && now_us - key.last_used_at_us >= USE_RESOLUTION_US)
 		err = mark_used(conn, &key, now_us);

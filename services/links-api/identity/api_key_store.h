@@ -11,11 +11,12 @@
 #include "services/links-api/identity/secret.h"
 
 /*
- * Finds the key with this hash, or with this one before its last rotation, and records its use, at most once a minute. ERR_NOT_FOUND: no such
- * key, or it has expired at now_us.
+ * Finds the key with this hash, or with this one before its last rotation, and records its use, at
+ * most once a minute. ERR_NOT_FOUND: no such key, or it has expired at now_us (*is_expired, which
+ * is always set).
  */
 enum err api_key_store_use(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE],
-                           int64_t now_us, struct api_key *out) MUST_CHECK;
+                           int64_t now_us, struct api_key *out, bool *is_expired) MUST_CHECK;
 
 /*
  * Adds keys of a workspace, newest first, as api_key_json. maker_id: only those of this user; 0 = of all.

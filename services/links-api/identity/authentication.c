@@ -42,8 +42,10 @@ static enum request_auth read_token(struct request *r, const char *text)
 	const struct access_token_secrets *secrets = r->api->secrets;
 	struct access_token_claims claims;
 	for (size_t i = 0; i < secrets->count; i++) {
-		if (access_token_verify(access_token_secret(secrets, i), text, request_now_us(r),
-		                        &claims) != OK)
+		enum err err = access_token_verify(access_token_secret(secrets, i), text,
+		                                   request_now_us(r), &claims);
+		r->credentials.is_expired |= err == ERR_LIMIT;
+		if (err != OK)
 			continue;
 		r->credentials.user_id = claims.user_id;
 		r->credentials.generation = claims.generation;
@@ -61,10 +63,14 @@ static enum request_auth read_share_token(struct request *r)
 	r->credentials.kind = REQUEST_SHARE;
 	if (!text)
 		return REQUEST_AUTH_MISSING;
-	for (size_t i = 0; i < secrets->count; i++)
-		if (access_token_verify_for_share(access_token_secret(secrets, i), text,
-		                                  request_now_us(r), r->credentials.hash) == OK)
+	for (size_t i = 0; i < secrets->count; i++) {
+		enum err err =
+			access_token_verify_for_share(access_token_secret(secrets, i), text,
+		                                      request_now_us(r), r->credentials.hash);
+		if (err == OK)
 			return REQUEST_AUTH_VALID;
+		r->credentials.is_expired |= err == ERR_LIMIT;
+	}
 	return REQUEST_AUTH_INVALID;
 }
 
@@ -193,7 +199,8 @@ unsigned authentication_usable_scopes(enum workspace_role role, bool is_admin)
 static enum err load_key(struct request *r, struct pg_conn *conn, int64_t *workspace_id)
 {
 	struct api_key key;
-	enum err err = api_key_store_use(conn, r->credentials.hash, request_now_us(r), &key);
+	enum err err = api_key_store_use(conn, r->credentials.hash, request_now_us(r), &key,
+	                                 &r->credentials.is_expired);
 	if (err != OK)
 		return err;
 	r->user_id = key.created_by;

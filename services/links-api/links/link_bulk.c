@@ -40,9 +40,10 @@ static const struct {
 	[BULK_EXTERNAL_ID_USED] = { 409, "external-id-taken", "/external_id",
 	                            LINK_FIND_EXTERNAL_ID_TAKEN },
 	[BULK_OVER_QUOTA] = { 429, "rate-limit", NULL, NULL }, /* names the quota */
-	[BULK_NO_FREE_SLUG] = { 503, NULL, NULL,
+	[BULK_NO_FREE_SLUG] = { 503, "no-free-slug", NULL,
 	                        "No free random slug was found. Please try again." },
-	[BULK_NOT_FOUND] = { 404, NULL, NULL, "No link matches this slug and claim token." },
+	[BULK_NOT_FOUND] = { 404, "link-not-found", NULL,
+	                     "No link matches this slug and claim token." },
 	[BULK_EXPIRED] = { 409, "state", "/slug", "belongs to an expired link" },
 	[BULK_KEY_LIMITED] = { 403, "key-limited", NULL,
 	                       "The API key is limited to tags, and the link has none of them." },

@@ -20,7 +20,7 @@ static enum http_progress send_full(struct request *r, enum live_stream_refusal 
 		return response_problem(
 			r, 429, "busy",
 			"Your account has too many open streams of visits. Close one of them.");
-	return response_problem(r, 503, NULL, "Too many streams of visits are open.");
+	return response_problem(r, 503, "overloaded", "Too many streams of visits are open.");
 }
 
 static enum http_progress send_stream(struct request *r, struct live_stream *stream)

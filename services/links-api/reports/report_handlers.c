@@ -259,7 +259,8 @@ static enum http_progress send_invalid(struct request *r, const struct report *r
 static enum http_progress send_no_link(struct request *r, const struct report *report)
 {
 	return is_form(r) ? send_page(r, 404, report, REPORT_NOTICE_NO_LINK)
-	                  : response_problem(r, 404, NULL, "This service has no such link.");
+	                  : response_problem(r, 404, "link-not-found",
+	                                     "This service has no such link.");
 }
 
 static enum http_progress receive(struct request *r, struct report *report)

@@ -370,7 +370,7 @@ static enum http_progress answer_unknown_dimension(struct request *r)
 		                        d > VISIT_DIMENSION_FIRST ? "," : "",
 		                        visit_dimension_name(d));
 	snprintf(detail + len, sizeof(detail) - len, ".");
-	return response_problem(r, 404, NULL, detail);
+	return response_problem(r, 404, "unknown-dimension", detail);
 }
 
 enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)

@@ -387,7 +387,7 @@ static enum http_progress answer_error(const struct tag_change *change, enum err
 			r, "state", "/color",
 			"Your workspaces already have 1,000 colors. Delete one first.");
 	if (err == ERR_NOT_FOUND)
-		return response_problem(r, 404, NULL,
+		return response_problem(r, 404, "tag-not-found",
 		                        "None of your links has this tag. In a path, write the "
 		                        "/ of a tag as %2F.");
 	if (err == ERR_CONFLICT)

@@ -161,13 +161,21 @@ static bool send_page(const struct pages *pages, struct http_exchange *x, size_t
 	return true;
 }
 
+/* Of what is about a link here; NULL: what the status says (http_problem.h). */
+static const char *kind_of(unsigned status)
+{
+	if (status == 401 || status == 403)
+		return "link-password";
+	return status == 404 ? "link-not-found" : NULL;
+}
+
 static enum http_progress respond_error(const struct pages *pages, struct http_exchange *x,
                                         size_t which, unsigned status, const char *detail)
 {
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
 	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
 	if (!send_page(pages, x, which))
-		return http_problem_respond(x, status, NULL, detail, NULL);
+		return http_problem_respond(x, status, kind_of(status), detail, NULL);
 	http_exchange_set_status(x, status);
 	return HTTP_COMPLETE;
 }

@@ -534,7 +534,7 @@ def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
 
 def test_a_service_that_fails_is_not_taken_for_a_logout(page, window, user):
     session = "**/api/auth/session"
-    page.route(session, lambda route: route.fulfill(status=503, json={"type": "about:blank", "status": 503}))
+    page.route(session, lambda route: route.fulfill(status=503, json={"type": "/problems/temporarily-unavailable", "status": 503}))
     page.goto(f"{window.base}/app/links")
     expect(page.get_by_role("alert")).to_contain_text("The service is unavailable for the moment.")
     assert page.get_by_role("link", name="Log in").count() == 0
@@ -545,7 +545,7 @@ def test_a_service_that_fails_is_not_taken_for_a_logout(page, window, user):
 def test_a_page_goes_on_by_itself_after_an_outage(page, window, user):
     window.goto("/links")
     keys = re.compile(r"/api/.*/keys$")
-    page.route(keys, lambda route: route.fulfill(status=503, json={"type": "about:blank", "status": 503}))
+    page.route(keys, lambda route: route.fulfill(status=503, json={"type": "/problems/temporarily-unavailable", "status": 503}))
     page.get_by_role("link", name="API keys").click()
     expect(page.get_by_role("alert")).to_contain_text("This page continues by itself as soon as it is back.")
     page.unroute(keys)

@@ -318,7 +318,7 @@ def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user
     expect(opened.value.locator("body")).to_contain_text("## WaymarkNotReady")
     opened.value.close()
     # A good state must not stay on the screen when it is not known any more.
-    page.route("**/api/admin/health", lambda route: route.fulfill(status=503, json={"type": "about:blank", "title": "x", "status": 503, "detail": "x", "instance": "1"}))
+    page.route("**/api/admin/health", lambda route: route.fulfill(status=503, json={"type": "/problems/temporarily-unavailable", "title": "x", "status": 503, "detail": "x", "instance": "1"}))
     expect(page.get_by_text("Without PostgreSQL nobody can log in")).to_be_visible()
     expect(page.locator(".health-problems")).to_have_count(0)
 

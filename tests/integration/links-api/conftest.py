@@ -78,6 +78,7 @@ def expect():
         assert answer.headers["content-type"] == "application/problem+json", answer
         problem = answer.json
         assert problem["status"] == status and problem["title"] and problem["detail"], answer
+        assert problem["type"].startswith("/problems/"), answer
         assert problem["instance"] == answer.headers["x-request-id"], answer
         assert {error["pointer"] for error in problem.get("errors", [])} == set(pointers), answer
         return problem

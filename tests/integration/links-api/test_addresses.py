@@ -264,7 +264,7 @@ def test_a_token_is_good_for_its_account_alone(changing, other, service, databas
     """So a mistyped address gives its owner no account, and nobody is given another's address."""
     person, new, token = changing
     assert outcome(confirm(other, token)) == WRONG_TOKEN
-    assert outcome(confirm(Api(service.url), token)) == (401, "about:blank")
+    assert outcome(confirm(Api(service.url), token)) == (401, "credentials-missing")
     assert email_of(database, other) == other.email
     assert outcome(confirm(person, token)) == 200
 
@@ -322,7 +322,7 @@ def test_the_token_of_an_address_has_ended(changing, service, database, admin, e
     person, new, token = changing
     end(person, service, database, admin)
     thief = Browser(service.url, insert_session(database, person.id))
-    assert outcome(confirm(thief, token)) in (WRONG_TOKEN, (401, "about:blank"))
+    assert outcome(confirm(thief, token)) in (WRONG_TOKEN, (401, "session-ended"))
     assert database.value("SELECT count(*) FROM users WHERE email = %s", new) == 0
 
 

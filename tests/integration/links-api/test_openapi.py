@@ -62,12 +62,27 @@ def test_routes_and_described_operations_are_the_same():
 def test_each_problem_has_exactly_one_explanation(service):
     calls = re.findall(r"(?:response_problem|response_conflict|http_problem_respond)\(([^;]*);", "".join(each.read_text() for each in SOURCES.rglob("*.c")))
     kinds = {kind for call in calls for kind in re.findall(r', "([a-z-]+)",', call)}
+    kinds |= set(re.findall(r'\{ \d{3}, "([a-z-]+)" \}', (ROOT / "lib/http/http_problem.c").read_text()))
+    kinds |= {each.removeprefix("/problems/") for each in re.findall(r"type: (/problems/[a-z-]+)", (ROOT / "docs/api/openapi.yaml").read_text())}
     explained = re.findall(r"^## (.*)$", (ROOT / "docs/api/problems.md").read_text(), re.MULTILINE)
     assert len(kinds) > 9 and kinds - set(explained) == set()
     assert len(explained) == len(set(explained))
     for kind in explained:
         answer = ask(service.url, "GET", f"/problems/{kind}")
-        assert answer.status == 200 and re.match(rf"## {kind}\n\n[45]\d\d ", answer.body.decode()), answer
+        assert answer.status == 200 and re.search(rf"<h1>{kind}</h1>\n<p>[45]\d\d ", answer.body.decode()), answer
+
+
+def test_each_refusal_has_a_type_with_a_page(service):
+    listed = set(re.findall(r'href="(/problems/[a-z-]+)"', ask(service.url, "GET", "/problems").body.decode()))
+    wrong = {"Authorization": "Bearer x.y.z"}, {"X-Api-Key": "wm_x"}, {"Accept": "image/gif"}, {"Cookie": "waymark_session=x"}, {}
+    seen = set()
+    for method, path in TABLE:
+        target = re.sub(r"\{[a-z_.]+\}", "0", path)
+        for answer in [ask(service.url, method.upper(), target, headers=each) for each in wrong] + [ask(service.url, "TRACE", target), ask(service.url, method.upper(), target + "/x/y/")]:
+            if answer.status >= 400:
+                assert answer.json["type"] in listed, (method, target, answer)
+                seen.add(answer.json["type"])
+    assert {f"/problems/{kind}" for kind in ("credentials-missing", "token-invalid", "key-invalid", "not-acceptable", "method-not-allowed", "no-such-endpoint")} <= seen
 
 
 ARGUMENT = r'(?:[^,";]|"[^"]*")+'

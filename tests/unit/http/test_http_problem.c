@@ -55,7 +55,7 @@ TEST_CASE(omits_unknown_members)
 	assert_int_equal(got.status, 404);
 	assert_string_equal(
 		got.body,
-		"{\"type\":\"about:blank\",\"title\":\"Not Found\",\"status\":404,\"instance\":\"id-1\"}");
+		"{\"type\":\"/problems/no-such-endpoint\",\"title\":\"Not Found\",\"status\":404,\"instance\":\"id-1\"}");
 	http_fixture_stop(&f, 1000);
 }
 

@@ -70,7 +70,7 @@ TEST_CASE(the_token_of_a_share_is_none_of_a_user_and_ends_after_an_hour)
 	assert_int_equal(access_token_issue_for_share(SECRET, hash, NOW_US, token), OK);
 	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, read), OK);
 	assert_memory_equal(read, hash, DIGEST_SIZE);
-	assert_int_equal(access_token_verify_for_share(SECRET, token, end_us, read), ERR_INVALID);
+	assert_int_equal(access_token_verify_for_share(SECRET, token, end_us, read), ERR_LIMIT);
 	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &claims), ERR_INVALID);
 	assert_int_equal(access_token_issue(SECRET, 7, 0, NOW_US, token), OK);
 	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, read), ERR_INVALID);
@@ -94,7 +94,7 @@ TEST_CASE(accepts_a_token_until_it_expires)
 	const int64_t end_us = (NOW_S + ACCESS_TOKEN_LIFETIME_S) * CLOCK_US_PER_S;
 	assert_int_equal(access_token_issue(SECRET, 1, 0, NOW_US, token), OK);
 	assert_int_equal(access_token_verify(SECRET, token, end_us - 1, &claims), OK);
-	assert_int_equal(access_token_verify(SECRET, token, end_us, &claims), ERR_INVALID);
+	assert_int_equal(access_token_verify(SECRET, token, end_us, &claims), ERR_LIMIT);
 }
 
 TEST_CASE(the_template_of_the_hostile_tokens_is_valid)

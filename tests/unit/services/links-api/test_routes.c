@@ -140,7 +140,7 @@ static bool is_public(const struct http_route *route)
 		"POST /api/auth/password-reset,POST /api/auth/password-reset/request,"
 		"POST /api/links/public,GET /report,POST /report,"
 		"GET /api/instance,GET /api/stats,GET /openapi.json,GET /docs,GET /docs/{file},"
-		"GET /docs/runbook/{title},GET /problems/{kind},GET /,GET /app,GET /app/{path...},";
+		"GET /docs/runbook/{title},GET /problems,GET /problems/{kind},GET /,GET /app,GET /app/{path...},";
 	char name[128];
 	snprintf(name, sizeof(name), ",%s %s,", method_of(route), route->pattern);
 	return strstr(list, name) != NULL;
@@ -165,7 +165,7 @@ TEST_CASE(only_public_routes_work_without_a_token)
 			assert_header(f, "WWW-Authenticate", "Bearer realm=\"waymark\"");
 		open += is_public(&routes[i]);
 	}
-	assert_int_equal(open, 23);
+	assert_int_equal(open, 24);
 }
 
 TEST_CASE(the_alias_of_links_needs_a_token_too)
@@ -407,9 +407,12 @@ TEST_CASE(the_openapi_document_and_its_page_are_embedded)
 TEST_CASE(a_problem_type_links_to_its_own_section_only)
 {
 	struct fixture *f = *state;
-	assert_document(f, "/problems/json", "text/plain; charset=utf-8", "## json\n\n400 · ");
+	assert_document(f, "/problems/json", "text/html; charset=utf-8", "<!doctype html>");
 	assert_null(strstr(f->answer.body, "validation"));
-	assert_document(f, "/problems/busy", "text/plain; charset=utf-8", "## busy\n\n429 · ");
+	assert_document(f, "/problems/busy", "text/html; charset=utf-8", "<!doctype html>");
+	assert_non_null(strstr(f->answer.body, "<h1>busy</h1>\n<p>429 · "));
+	assert_document(f, "/problems", "text/html; charset=utf-8", "<!doctype html>");
+	assert_non_null(strstr(f->answer.body, "<a href=\"/problems/busy\">busy</a> 429"));
 	static const char *const unknown[] = { "jso", "jsonx", "Problems", "%0a", "validation%20" };
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
 		char path[64];

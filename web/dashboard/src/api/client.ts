@@ -61,8 +61,9 @@ async function send(method: string, path: string, { params = {}, headers, body, 
   }
 }
 
-/** Whether the session has ended, and not a password that is wrong. */
-const isSessionOver = ({ response, error }: Outcome<unknown>) => response.status === 401 && ["", "credentials-missing", "session-ended"].includes(toApiError(response, error).kind);
+/** Whether the session or the token has ended, and not a password that is wrong. */
+const ENDED = ["credentials-missing", "session-ended", "share-token-invalid", "token-expired"];
+const isSessionOver = ({ response, error }: Outcome<unknown>) => response.status === 401 && ENDED.includes(toApiError(response, error).kind);
 
 /** Where the session has ended, the person logs in again above the page, and the request is sent once more. */
 async function call(method: string, path: string, options?: Options): Promise<Outcome<unknown>> {
