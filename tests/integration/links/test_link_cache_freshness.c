@@ -321,7 +321,7 @@ TEST_CASE(keeps_nothing_stale_when_memory_is_full)
 {
 	struct fixture *f = *state;
 	fill(f, 1);
-	test_redis_run(f->server, "CONFIG SET maxmemory 1mb");
+	test_redis_run(f->server, "CONFIG SET maxmemory 1");
 	change(f, 2);
 	assert_int_equal(test_redis_run(f->server, "EXISTS " KEY), 0);
 	assert_int_equal(await_valid(f), LINK_CACHE_MISS);
