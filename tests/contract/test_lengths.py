@@ -30,7 +30,7 @@ def constant(path, name):
     [
         ("lib/links/link.h", "LINK_TITLE_CHARS_MAX", "title", r"\b[Tt]itle: \{ type: .*?maxLength: (\d+)", r't\("title"\)'),
         ("services/links-api/identity/share.h", "SHARE_TITLE_CHARS_MAX", "title", r"\btitle: \{ type: string, maxLength: (\d+)", r't\("title"\)'),
-        ("lib/links/link.h", "LINK_TAG_CHARS_MAX", "tag", r"\bNewTag:\n(?:      .*\n)*?      maxLength: (\d+)", r't\("tag.name"\)'),
+        ("lib/links/link.h", "LINK_TAG_CHARS_MAX", "tag", r"\bTagName:\n(?:      .*\n)*?      maxLength: (\d+)", r't\("tag.name"\)'),
         ("services/links-api/links/link_notes_store.h", "LINK_NOTES_CHARS_MAX", "notes", r"\bNotes: \{ .*?maxLength: (\d+)", r'class="input notes"'),
         ("services/links-api/identity/user_store.h", "USER_NAME_CHARS_MAX", "name", r" name: \{ type: string, (?:minLength: 1, )?maxLength: (\d+)", r't\("name"\)'),
         ("services/links-api/identity/api_key.h", "API_KEY_NAME_CHARS_MAX", "name", r" name: \{ type: string, minLength: 1, maxLength: (\d+)", r't\("name"\)'),
