@@ -80,6 +80,25 @@ def test_a_draft_is_kept_over_a_reload_and_gone_after_it_is_sent_or_with_the_log
     assert drafts(page) == "{}"
 
 
+def test_a_draft_belongs_to_who_typed_it_and_leaving_asks_once(page, window, user):
+    window.goto("/tags")
+    page.keyboard.press("c")
+    page.get_by_label("Title", exact=True).fill("Only mine")
+    wait_until(lambda: "Only mine" in drafts(page), 60, "the draft to be kept")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Keep as a draft").click()
+    expect(page.get_by_role("heading", level=1, name="Tags")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    # The session ends without a logout, and somebody else logs in at this browser.
+    end_session(window)
+    other = unique_email()
+    Api(user.base).register_and_login(other)
+    window.login(other)
+    window.goto("/links?edit=new")
+    expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+    expect(page.get_by_label("Title", exact=True)).to_have_value("")
+
+
 def test_going_back_asks_before_a_form_with_changes_is_left(page, window, user):
     window.goto("/tags")
     page.get_by_role("link", name="Links", exact=True).click()

@@ -1,5 +1,6 @@
 import { api, ApiError, asApiError, setRejectionHandlers, unwrap, type User, type Workspace } from "../api/client";
 import { forgetDrafts } from "../lib/drafts";
+import { forgetValues } from "../lib/filters";
 import { readLocal, writeLocal } from "../lib/local";
 import { isAtLeast, type Role } from "../lib/roles";
 import { createStore, useStore } from "../lib/store";
@@ -24,6 +25,7 @@ export const currentUser = (): User | null | undefined => user.get();
 
 export function setUser(next: User | null): void {
   if (next) adoptSettings(next);
+  else forgetValues();
   user.set(next);
 }
 

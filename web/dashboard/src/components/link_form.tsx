@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
 import { shortBase } from "../app/instance";
 import { useGuard } from "../app/router";
+import { currentUser } from "../app/session";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
 import { keepDraft, readDraft } from "../lib/drafts";
@@ -9,6 +10,7 @@ import { type Extras, extrasBody, extrasOf } from "../lib/extras";
 import { hostAndSlug, readableUrl } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import { normalizeUrl, settleUtm, UTM_FIELDS, type Utm, type UtmField, utmOf, withUtm } from "../lib/urls";
+import { currentWorkspaceId } from "../lib/workspace";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
 import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
@@ -186,13 +188,15 @@ interface Props {
 }
 
 export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
-  const name = `link ${opened?.id ?? "new"}`;
+  // Of this person in this workspace: another one at the same browser has their own.
+  const name = [currentUser()?.id, currentWorkspaceId(), opened?.id ?? "new"].join(" ");
   const [link, setLink] = useState(opened);
   const [first, setFirst] = useState(() => draftOf(opened));
   const [kept] = useState(() => readDraft<Draft>(name));
   const [draft, setDraft] = useState<Draft>(() => kept ?? (from ? { ...draftOf(from), slug: "" } : first));
   const [isRestored, setRestored] = useState(kept !== undefined);
   const [isLeaving, setLeaving] = useState<() => void>();
+  const [isDecided, setDecided] = useState(false);
   const [theirs, setTheirs] = useState<Link>();
   const { error, isBusy, run } = useAction();
   const change = (part: Partial<Draft>) => setDraft((last) => ({ ...last, ...part }));
@@ -205,7 +209,12 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
     setRestored(false);
   };
   const close = () => (isChanged ? setLeaving(() => onClose) : onClose());
-  useGuard(isChanged, (go) => setLeaving(() => go));
+  useGuard(isChanged && !isDecided, (go) => setLeaving(() => go));
+  /** They were asked: going back to the page before must not ask again. */
+  const leave = () => {
+    setDecided(true);
+    isLeaving?.();
+  };
 
   const send = (now: Draft, base: Draft, target: Link | null) =>
     void run(async () => {
@@ -285,10 +294,10 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
         <Dialog title={t("discard.title")} onClose={() => setLeaving(undefined)}>
           <p>{t("discard.text")}</p>
           <footer class="dialog-foot">
-            <button type="button" class="button button-danger" onClick={() => (discard(), isLeaving())}>
+            <button type="button" class="button button-danger" onClick={() => (discard(), leave())}>
               {t("discard")}
             </button>
-            <button type="button" class="button" onClick={isLeaving}>
+            <button type="button" class="button" onClick={leave}>
               {t("draft.keep")}
             </button>
             <button type="button" class="button button-primary" onClick={() => setLeaving(undefined)}>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useOutside } from "../lib/use_outside";
 import { Icon, type IconName } from "./icons";
 
 export interface MenuItem {
@@ -28,12 +29,8 @@ export function Menu({ label, items, children, icon = "more" }: Props) {
   useLayoutEffect(() => {
     if (!isOpen) return;
     root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
-    const closeOutside = (event: Event) => {
-      if (!root.current?.contains(event.target as Node)) setOpen(false);
-    };
-    document.addEventListener("pointerdown", closeOutside);
-    return () => document.removeEventListener("pointerdown", closeOutside);
   }, [isOpen]);
+  useOutside(root, isOpen, () => setOpen(false));
 
   const close = () => {
     setOpen(false);

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
+import { useOutside } from "../lib/use_outside";
 import { Icon } from "./icons";
 
 export interface Choice {
@@ -37,17 +38,16 @@ export function Picker({ label, children, class: look = "chip", choices, onPick 
   useLayoutEffect(() => {
     if (!isOpen) return;
     field.current?.focus();
-    const closeOutside = (event: Event) => {
-      if (!root.current?.contains(event.target as Node)) setOpen(false);
-    };
-    document.addEventListener("pointerdown", closeOutside);
-    return () => document.removeEventListener("pointerdown", closeOutside);
   }, [isOpen]);
 
-  const close = () => {
+  const leave = () => {
     setOpen(false);
     setText("");
     setAt(0);
+  };
+  useOutside(root, isOpen, leave);
+  const close = () => {
+    leave();
     button.current?.focus();
   };
   const pick = (choice: Choice | undefined) => {
@@ -59,7 +59,7 @@ export function Picker({ label, children, class: look = "chip", choices, onPick 
     const to = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
     if (event.key === "Escape") close();
     else if (event.key === "Enter") pick(chosen);
-    else if (event.key === "Tab") return setOpen(false);
+    else if (event.key === "Tab") return leave();
     else if (to !== undefined && shown.length > 0) setAt((to + shown.length) % shown.length);
     else return;
     event.preventDefault();
@@ -91,7 +91,8 @@ export function Picker({ label, children, class: look = "chip", choices, onPick 
               setAt(0);
             }}
           />
-          <div class="picker-list" role="listbox" id={id} aria-label={label}>
+          {/* The field keeps the focus while a choice is pressed. */}
+          <div class="picker-list" role="listbox" id={id} aria-label={label} onMouseDown={(event) => event.preventDefault()}>
             {shown.map((choice, index) => (
               <>
                 {choice.group !== shown[index - 1]?.group && choice.group !== "" && (

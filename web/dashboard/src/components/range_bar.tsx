@@ -4,6 +4,7 @@ import { currentPlace, setParams, usePlace } from "../app/router";
 import { t } from "../i18n";
 import { formatSpan } from "../lib/format";
 import { addDays, PRESETS, type Preset, type Range, rangeOf, stepRange } from "../lib/range";
+import { useOutside } from "../lib/use_outside";
 import { Icon } from "./icons";
 
 const KEYS: Record<string, Preset> = { d: "today", w: "7d", t: "30d", m: "month", y: "year" };
@@ -29,16 +30,8 @@ function RangeMenu({ range }: { range: Range }) {
   useLayoutEffect(() => {
     if (!isOpen) return;
     root.current?.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
-    const closeOutside = (event: Event) => {
-      if (!root.current?.contains(event.target as Node)) setOpen(false);
-    };
-    document.addEventListener("pointerdown", closeOutside);
-    document.addEventListener("focusin", closeOutside);
-    return () => {
-      document.removeEventListener("pointerdown", closeOutside);
-      document.removeEventListener("focusin", closeOutside);
-    };
   }, [isOpen]);
+  useOutside(root, isOpen, () => setOpen(false));
   const close = () => {
     setOpen(false);
     button.current?.focus();

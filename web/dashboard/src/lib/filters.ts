@@ -38,11 +38,17 @@ export const isSame = (a: Filter, b: Filter): boolean => a.dimension === b.dimen
 
 const known = new Map<Dimension, Set<string>>();
 
-/** Values that the panels have shown are offered as filters. */
+/** Of one dimension: a list to choose from must stay short. */
+const KNOWN_MAX = 50;
+
+/** The first values that the panels have shown are offered as filters. */
 export function rememberValues(dimension: Dimension, values: readonly string[]): void {
   const kept = known.get(dimension) ?? new Set<string>();
-  for (const value of values) kept.add(value);
+  for (const value of values) if (kept.size < KNOWN_MAX) kept.add(value);
   known.set(dimension, kept);
 }
+
+/** The next person at this browser must not see them. */
+export const forgetValues = (): void => known.clear();
 
 export const rememberedValues = (): readonly Filter[] => [...known].flatMap(([dimension, values]) => [...values].map((value) => ({ dimension, value, isExcluded: false })));
