@@ -55,8 +55,9 @@ class Member:
     # The same for all members.
 
     def take_ports(self, ports):
-        before = self.state.get("ports", self.name) or [None] * len(self.port_names)
-        self.ports = tuple(ports.take(wanted) for wanted in before)
+        # A state of an earlier version may have fewer.
+        before = [*(self.state.get("ports", self.name) or ()), *[None] * len(self.port_names)]
+        self.ports = tuple(ports.take(wanted) for wanted in before[: len(self.port_names)])
         self.state.set("ports", self.name, self.ports)
 
     @property
