@@ -56,6 +56,8 @@ CREATE TABLE links (
 CREATE INDEX links_workspace_created_idx ON links (workspace_id, created_at DESC, id DESC) WHERE workspace_id IS NOT NULL;
 CREATE INDEX links_active_expires_idx ON links (expires_at) WHERE state = 'ACTIVE' AND expires_at IS NOT NULL;
 CREATE INDEX links_purgeable_idx ON links (state, state_since) WHERE state IN ('EXPIRED', 'DELETED');
+-- For temporary links, which are kept less long than the other expired ones.
+CREATE INDEX links_purgeable_temporary_idx ON links (state_since) WHERE state = 'EXPIRED' AND link_type = 'TEMPORARY';
 CREATE INDEX links_exact_idx ON links (lower(slug)) WHERE slug_exact;
 CREATE INDEX links_next_check_idx ON links (next_check_at) WHERE state = 'ACTIVE';
 -- Finds a workspace's existing link to a destination ("reuse"). The query also compares the URL
@@ -75,6 +77,14 @@ END
 $$;
 CREATE TRIGGER links_reset_check BEFORE UPDATE OF original_url ON links
     FOR EACH ROW WHEN (OLD.original_url IS DISTINCT FROM NEW.original_url) EXECUTE FUNCTION links_reset_check();
+
+-- How long the janitor keeps links after their end, so that links-api can say when one is purged.
+CREATE TABLE link_keeping (
+    only_row    boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    temporary_s bigint NOT NULL,
+    expired_s   bigint NOT NULL,
+    deleted_s   bigint NOT NULL
+);
 
 -- The rest of a purged link, or of an alias that was deleted, so that its slug is never issued again.
 CREATE TABLE link_tombstones (
@@ -179,6 +189,8 @@ GRANT UPDATE (taken) ON link_visit_limits TO waymark_redirector;
 GRANT SELECT (id, workspace_id, tags) ON links TO waymark_consumer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON links, link_aliases, link_visit_limits, link_notes, tag_colors, shares TO waymark_links_api;
 GRANT SELECT, UPDATE, DELETE ON links TO waymark_janitor;
+GRANT SELECT, INSERT, UPDATE ON link_keeping TO waymark_janitor;
+GRANT SELECT ON link_keeping TO waymark_links_api;
 GRANT SELECT, DELETE ON link_aliases TO waymark_janitor;
 GRANT SELECT, INSERT ON link_tombstones TO waymark_links_api, waymark_janitor;
 GRANT SELECT, DELETE ON tag_colors TO waymark_janitor;

@@ -1,6 +1,7 @@
 /*
- * Results of destination checks: the columns destination_status, last_checked_at, next_check_at and
- * failed_checks of the table links. The janitor writes them, links-api reads them. They are not
+ * What the janitor says of links: results of destination checks, in the columns destination_status,
+ * last_checked_at, next_check_at and failed_checks of the table links, and when it purges an ended
+ * link. The janitor writes them, links-api reads them. They are not
  * changes of the link: version and outbox stay as they are. A trigger resets them when the
  * destination changes. Errors of pg_conn_query pass through.
  *
@@ -22,6 +23,8 @@ struct link_check {
 	/* HTTP status, LINK_CHECK_NO_ANSWER or LINK_CHECK_NEVER. */
 	int status;
 	int64_t last_checked_at_us;
+	/* When a link that has ended is purged, at the earliest; 0: it has not, or no janitor has run. */
+	int64_t purge_at_us;
 };
 
 /* For each of ids, in the same order; LINK_CHECK_NEVER for a link that does not exist. */

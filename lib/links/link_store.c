@@ -217,30 +217,56 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since, created_by, NULL::bytea AS extras, "              \
 	"blocked_reason, external_id, alias_count, 0 AS features FROM deleted) "
 
+enum err link_store_set_keep(struct pg_conn *conn, const struct link_store_keep *keep,
+                             int64_t *changed)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, keep->temporary_s);
+	pg_params_int(&params, keep->expired_s);
+	pg_params_int(&params, keep->deleted_s);
+	return pg_conn_query_int(
+		conn,
+		"WITH stored AS (INSERT INTO link_keeping AS k (temporary_s, expired_s, deleted_s) "
+		"VALUES ($1, $2, $3) ON CONFLICT (only_row) DO UPDATE SET (temporary_s, expired_s, deleted_s) = "
+		"(excluded.temporary_s, excluded.expired_s, excluded.deleted_s) "
+		"WHERE (k.temporary_s, k.expired_s, k.deleted_s) <> "
+		"(excluded.temporary_s, excluded.expired_s, excluded.deleted_s) RETURNING 1) "
+		"SELECT count(*) FROM stored",
+		&params, changed);
+}
+
 /*
- * The state is a literal because the index is partial. Links of a workspace whose deletion can still be
- * undone stay.
+ * The condition is a literal because the indexes are partial. Links of a workspace whose deletion can still
+ * be undone stay.
  */
-#define PURGE(state)                                                                                  \
-	"WITH due AS (SELECT id FROM links WHERE state = '" state "' AND state_since >= $1 "          \
+#define PURGE(which)                                                                                  \
+	"WITH due AS (SELECT id FROM links WHERE " which " AND state_since >= $1 "                    \
 	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' "                \
 	"AND coalesce(workspace_id, 0) NOT IN (SELECT id FROM workspaces WHERE closing IS NOT NULL) " \
 	"ORDER BY state_since LIMIT $2 FOR UPDATE SKIP LOCKED), " DELETE_DUE                          \
 	"SELECT " LINK_ROW_COLUMNS ", state_since FROM last_version"
 
-static const char *purge_sql(enum link_state state)
+enum err link_store_purge_batch(struct pg_conn *conn, enum link_store_ended ended,
+                                const struct link_store_keep *keep, struct link_store_batch *batch)
 {
-	return state == LINK_STATE_EXPIRED ? PURGE("EXPIRED") : PURGE("DELETED");
-}
-
-enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int64_t grace_s,
-                                struct link_store_batch *batch)
-{
+	const struct {
+		const char *sql;
+		int64_t keep_s;
+		enum link_state state;
+	} purges[] = {
+		[LINK_STORE_ENDED_TEMPORARY] = { PURGE("state = 'EXPIRED' AND link_type = 'TEMPORARY'"),
+		                                 keep->temporary_s, LINK_STATE_EXPIRED },
+		[LINK_STORE_ENDED_EXPIRED] = { PURGE("state = 'EXPIRED' AND link_type = 'PERMANENT'"),
+		                               keep->expired_s, LINK_STATE_EXPIRED },
+		[LINK_STORE_ENDED_DELETED] = { PURGE("state = 'DELETED'"), keep->deleted_s,
+		                               LINK_STATE_DELETED },
+	};
 	struct pg_params params = { 0 };
 	pg_params_time(&params, batch->from_us);
 	pg_params_int(&params, batch->limit);
-	pg_params_int(&params, grace_s);
-	return change_batch(conn, purge_sql(state), &params, LINK_CHANGE_PURGED, state, batch);
+	pg_params_int(&params, purges[ended].keep_s);
+	return change_batch(conn, purges[ended].sql, &params, LINK_CHANGE_PURGED,
+	                    purges[ended].state, batch);
 }
 
 enum err link_store_purge(struct pg_conn *conn, struct link *link)

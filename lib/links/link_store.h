@@ -76,13 +76,34 @@ struct link_store_batch {
 /* ACTIVE links with expires_at <= now (of the database) become EXPIRED. Skips locked rows. */
 enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *batch) MUST_CHECK;
 
+/* How long the janitor keeps what has ended, in seconds. */
+struct link_store_keep {
+	/* TEMPORARY links from EXPIRED on. */
+	int64_t temporary_s;
+	/* PERMANENT links from EXPIRED on. */
+	int64_t expired_s;
+	int64_t deleted_s;
+};
+
+/* Which links a purge takes: EXPIRED ones of a type, or DELETED ones of both. */
+enum link_store_ended {
+	LINK_STORE_ENDED_TEMPORARY,
+	LINK_STORE_ENDED_EXPIRED,
+	LINK_STORE_ENDED_DELETED,
+};
+
+/* Stores the times, for link_check_store_get_bulk, which tells owners. *changed: 0, they were these. */
+enum err link_store_set_keep(struct pg_conn *conn, const struct link_store_keep *keep,
+                             int64_t *changed) MUST_CHECK;
+
 /*
- * Purges links that have been EXPIRED or DELETED in the database for grace_s, unless the deletion of
- * their workspace can be undone (workspaces.closing): inserts a tombstone of each name,
+ * Purges links that have been EXPIRED or DELETED in the database for the time of keep, unless the deletion
+ * of their workspace can be undone (workspaces.closing): inserts a tombstone of each name,
  * deletes the rows and adds PURGED to the outbox. Skips rows that others have locked. Does not touch
  * their statistics: the owner of those follows the events.
  */
-enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int64_t grace_s,
+enum err link_store_purge_batch(struct pg_conn *conn, enum link_store_ended ended,
+                                const struct link_store_keep *keep,
                                 struct link_store_batch *batch) MUST_CHECK;
 
 /*

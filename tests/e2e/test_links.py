@@ -108,7 +108,7 @@ def test_a_disabled_link_is_404_until_it_is_enabled(user, visitor):
 
 
 def test_a_link_is_never_followed_after_its_expiry(user, visitor):
-    """The link is purged two seconds after its end. If a busy machine misses these, the next link shows them."""
+    """The janitor of this stack purges the link soon after its end. If a busy machine misses these, the next link shows them."""
 
     def is_gone():
         link, expires_at = end_soon(user, visitor)
@@ -146,7 +146,7 @@ def test_a_link_is_followed_from_its_start_on(user, visitor):
 
 
 def test_an_expired_link_leads_to_its_expired_url_if_it_has_one(user, visitor):
-    """The link is purged two seconds after its end. If a busy machine misses these, the next link shows it."""
+    """The janitor of this stack purges the link soon after its end. If a busy machine misses these, the next link shows it."""
 
     def moved():
         link, _ = end_soon(user, visitor, expired_url="https://example.com/over")
@@ -174,7 +174,7 @@ def deleted_rows(env):
 
 
 def test_an_expired_link_is_410_then_404_and_never_back(user, visitor, env):
-    """The janitor of this stack runs every second, with a grace of two seconds, which a busy machine may oversleep."""
+    """The janitor of this stack runs every second and keeps nothing: a busy machine may oversleep the time between."""
     deleted = deleted_rows(env)
     link, _ = end_soon(user, visitor)
     seen = [302]

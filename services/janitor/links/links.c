@@ -6,6 +6,7 @@
 #define BATCH_TOO_LONG_US (30 * CLOCK_US_PER_MS)
 #define BATCH_SHORT_US (15 * CLOCK_US_PER_MS)
 #define ROWS_MIN 100
+#define S_PER_DAY 86400
 /* The pause between two batches is at most 1/20 s, so that the lock cannot expire during it. */
 #define BATCHES_PER_S_MIN 20
 
@@ -17,22 +18,43 @@ static enum err mark_expired(const struct run *run, int64_t *changed)
 	return err;
 }
 
-static enum err purge_expired(const struct run *run, int64_t *changed)
+static struct link_store_keep keep_of(const struct config *config)
+{
+	return (struct link_store_keep){
+		.temporary_s = config->expired_grace_s,
+		.expired_s = config->expired_keep_days * S_PER_DAY,
+		.deleted_s = config->deleted_grace_s,
+	};
+}
+
+static enum err tell_keep(const struct run *run, int64_t *changed)
+{
+	const struct link_store_keep keep = keep_of(run->config);
+	return link_store_set_keep(run->conn, &keep, changed);
+}
+
+static enum err purge(const struct run *run, enum link_store_ended ended, int64_t *changed)
 {
 	struct link_store_batch *batch = run->ctx;
-	enum err err = link_store_purge_batch(run->conn, LINK_STATE_EXPIRED,
-	                                      run->config->expired_grace_s, batch);
+	const struct link_store_keep keep = keep_of(run->config);
+	enum err err = link_store_purge_batch(run->conn, ended, &keep, batch);
 	*changed = batch->changed;
 	return err;
 }
 
+static enum err purge_temporary(const struct run *run, int64_t *changed)
+{
+	return purge(run, LINK_STORE_ENDED_TEMPORARY, changed);
+}
+
+static enum err purge_expired(const struct run *run, int64_t *changed)
+{
+	return purge(run, LINK_STORE_ENDED_EXPIRED, changed);
+}
+
 static enum err purge_deleted(const struct run *run, int64_t *changed)
 {
-	struct link_store_batch *batch = run->ctx;
-	enum err err = link_store_purge_batch(run->conn, LINK_STATE_DELETED,
-	                                      run->config->deleted_grace_s, batch);
-	*changed = batch->changed;
-	return err;
+	return purge(run, LINK_STORE_ENDED_DELETED, changed);
 }
 
 /* The size of the next batch. Other transactions that want one of its rows wait for the commit. */
@@ -90,7 +112,12 @@ static enum err run_all(struct run *run, run_work work, int64_t *changed)
 
 enum err links_expire(struct run *run, int64_t *changed)
 {
-	enum err err = run_all(run, mark_expired, changed);
+	int64_t told = 0;
+	enum err err = run_batch(run, tell_keep, &told);
+	if (err == OK)
+		err = run_all(run, mark_expired, changed);
+	if (err == OK)
+		err = run_all(run, purge_temporary, changed);
 	if (err == OK)
 		err = run_all(run, purge_expired, changed);
 	if (err == OK)

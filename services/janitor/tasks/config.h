@@ -46,8 +46,9 @@ struct config {
 
 	/* The limits may be ENV_UNLIMITED. */
 	int64_t expiry_links_per_s;
-	/* From marking a link EXPIRED to purging it. */
+	/* From marking a link EXPIRED to purging it: of nobody, and of a workspace. */
 	int64_t expired_grace_s;
+	int64_t expired_keep_days;
 	int64_t deleted_grace_s;
 	/* After the end of the salt's day. */
 	int64_t salts_keep_s;

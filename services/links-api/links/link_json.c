@@ -112,5 +112,6 @@ struct json *link_json_new(const struct link *link, const struct link_details *d
 	json_set_time(json, "created_at", link->created_at_us);
 	json_set_time(json, "updated_at", link->updated_at_us);
 	json_set_time(json, "deleted_at", link->deleted_at_us);
+	json_set_time(json, "purge_at", details->checks[place].purge_at_us);
 	return json;
 }

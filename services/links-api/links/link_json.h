@@ -4,7 +4,7 @@
  * effective_redirect_status, starts_at, expires_at, expired_url, title, tags, notes, utm_…, rules,
  * split, forward_query, forward_path, max_visits, visits_left, has_password, preview, version, humans,
  * bots, total, last_visited_at, destination_status, last_checked_at, created_at, updated_at,
- * deleted_at}. workspace_id is null for a link of nobody. destination_blocked is true if base->hosts does
+ * deleted_at, purge_at}. workspace_id is null for a link of nobody. destination_blocked is true if base->hosts does
  * not allow the host of original_url now. An ACTIVE link with no visits left is "used_up".
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_JSON_H

@@ -34,6 +34,7 @@ int janitor_fixture_set_up(void **state)
 	f->conn = test_database_connect(f->db, "waymark_janitor");
 	f->shutdown = shutdown_new();
 	f->config = (struct config){ .expired_grace_s = 900,
+		                     .expired_keep_days = 400,
 		                     .salts_keep_s = 3600,
 		                     .visit_log_keep_days = 400,
 		                     .expiry_links_per_s = ENV_UNLIMITED,

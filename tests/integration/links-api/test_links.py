@@ -18,7 +18,7 @@ FIELDS = [
     "redirect_status", "starts_at", "expires_at", "expired_url",
     "title", "tags", "notes", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "rules", "split", "forward_query", "forward_path",
     "max_visits", "has_password", "preview", "effective_redirect_status", "visits_left", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
-    "created_at", "updated_at", "deleted_at",
+    "created_at", "updated_at", "deleted_at", "purge_at",
 ]  # fmt: skip
 
 

@@ -278,7 +278,9 @@ TEST_CASE(the_janitor_expires_and_purges_all_names)
 	assert_events(f, "autumn@4 summer<@4autumn spring<@4autumn");
 	assert_int_equal(link_store_get(f->api, f->link.entry.id, 1, &f->link), OK);
 	assert_int_equal(pg_conn_begin(f->janitor), OK);
-	assert_int_equal(link_store_purge_batch(f->janitor, LINK_STATE_EXPIRED, 0, &purged), OK);
+	assert_int_equal(link_store_purge_batch(f->janitor, LINK_STORE_ENDED_EXPIRED,
+	                                        &(struct link_store_keep){ 0 }, &purged),
+	                 OK);
 	assert_int_equal(pg_conn_commit(f->janitor), OK);
 	assert_all_names_are_purged(f, "EXPIRED");
 	assert_events(f, "-autumn@5 -summer<@5autumn -spring<@5autumn");
@@ -291,7 +293,8 @@ static void *purge_expired(void *ctx)
 	for (int i = 0; batch.changed == 0 && i < 1000; i++) {
 		batch.from_us = 0;
 		assert_int_equal(pg_conn_begin(f->janitor), OK);
-		assert_int_equal(link_store_purge_batch(f->janitor, LINK_STATE_EXPIRED, 0, &batch),
+		assert_int_equal(link_store_purge_batch(f->janitor, LINK_STORE_ENDED_EXPIRED,
+		                                        &(struct link_store_keep){ 0 }, &batch),
 		                 OK);
 		assert_int_equal(pg_conn_commit(f->janitor), OK);
 	}

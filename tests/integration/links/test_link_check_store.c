@@ -1,9 +1,11 @@
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/links/link_check_store.h"
+#include "lib/links/link_store.h"
 #include "tests/integration/links/link_fixture.h"
 #include "tests/support/test.h"
 
@@ -47,6 +49,38 @@ TEST_CASE(stores_a_result_without_changing_the_link)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), events);
 	assert_int_equal(test_database_ask(f->db, "SELECT failed_checks FROM links"), 3);
 	assert_int_equal(claim(f, 1, &due), 0);
+}
+
+/* keep: of link_keeping, in seconds, or 0 for a link that has not ended. */
+static void assert_purged_after(struct link_fixture *f, const char *change, int64_t keep_s)
+{
+	char sql[256];
+	snprintf(sql, sizeof(sql), "UPDATE links SET state_since = '2026-01-01T00:00:00Z', %s",
+	         change);
+	test_database_run(f->db, sql);
+	const int64_t ended_us = INT64_C(1767225600000000);
+	int64_t id = test_database_ask(f->db, "SELECT id FROM links");
+	assert_int_equal(get_check(f, id).purge_at_us, keep_s ? ended_us + keep_s * 1000000 : 0);
+}
+
+TEST_CASE(says_when_a_link_that_has_ended_is_purged)
+{
+	struct link_fixture *f = *state;
+	const struct link_store_keep keep = { .temporary_s = 1, .expired_s = 2, .deleted_s = 3 };
+	int64_t changed;
+	link_fixture_make(f, "a");
+	assert_purged_after(f, "state = 'EXPIRED', expires_at = clock_timestamp()", 0);
+	assert_int_equal(link_store_set_keep(f->janitor, &keep, &changed), OK);
+	assert_int_equal(changed, 1);
+	assert_int_equal(link_store_set_keep(f->janitor, &keep, &changed), OK);
+	assert_int_equal(changed, 0);
+	assert_purged_after(f, "state = 'EXPIRED'", 2);
+	assert_purged_after(f, "state = 'DELETED'", 3);
+	assert_purged_after(f, "state = 'ACTIVE', expires_at = '2026-01-01T00:00:00Z'", 2);
+	assert_purged_after(f, "expires_at = clock_timestamp() + interval '1 h'", 0);
+	assert_purged_after(f, "state = 'EXPIRED', link_type = 'TEMPORARY', workspace_id = NULL",
+	                    1);
+	test_database_run(f->db, "TRUNCATE link_keeping");
 }
 
 TEST_CASE(resets_everything_when_the_destination_changes)

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
+#include "lib/links/link_store.h"
 #include "tests/integration/links/link_fixture.h"
 #include "tests/support/test.h"
 
@@ -30,18 +32,22 @@ static int64_t expire(struct link_fixture *f, int64_t limit)
 	return batch.changed;
 }
 
-static int64_t purge(struct link_fixture *f, int64_t expired_grace_s, int64_t deleted_grace_s)
+static int64_t purge(struct link_fixture *f, int64_t expired_s, int64_t deleted_s)
 {
-	struct link_store_batch expired = { .limit = 1000 }, deleted = { .limit = 1000 };
+	/* The links of the tests are of a workspace. */
+	const struct link_store_keep keep = { INT64_C(86400), expired_s, deleted_s };
+	const enum link_store_ended ended[] = { LINK_STORE_ENDED_TEMPORARY,
+		                                LINK_STORE_ENDED_EXPIRED,
+		                                LINK_STORE_ENDED_DELETED };
+	int64_t changed = 0;
 	assert_int_equal(pg_conn_begin(f->janitor), OK);
-	assert_int_equal(
-		link_store_purge_batch(f->janitor, LINK_STATE_EXPIRED, expired_grace_s, &expired),
-		OK);
-	assert_int_equal(
-		link_store_purge_batch(f->janitor, LINK_STATE_DELETED, deleted_grace_s, &deleted),
-		OK);
+	for (size_t i = 0; i < ARRAY_SIZE(ended); i++) {
+		struct link_store_batch batch = { .limit = 1000 };
+		assert_int_equal(link_store_purge_batch(f->janitor, ended[i], &keep, &batch), OK);
+		changed += batch.changed;
+	}
 	assert_int_equal(pg_conn_commit(f->janitor), OK);
-	return expired.changed + deleted.changed;
+	return changed;
 }
 
 TEST_CASE(expires_only_due_links)
@@ -155,6 +161,24 @@ TEST_CASE(purges_only_after_a_grace_period_since_the_state_change)
 	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '900 s'");
 	assert_int_equal(purge(f, 900, 60), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
+}
+
+TEST_CASE(keeps_links_of_a_workspace_and_temporary_ones_for_different_times)
+{
+	struct link_fixture *f = *state;
+	test_database_run(
+		f->db,
+		"INSERT INTO links (slug, link_type, original_url, state, expires_at, workspace_id, "
+		"state_since) SELECT slug, CASE WHEN owner = 0 THEN 'TEMPORARY' ELSE 'PERMANENT' END, "
+		"'https://example.com/', 'EXPIRED', clock_timestamp(), nullif(owner, 0), "
+		"clock_timestamp() - age::interval FROM (VALUES ('old', 0, '2 days'), "
+		"('new', 0, '1 h'), ('owned', 1, '2 days')) AS made (slug, owner, age)");
+	assert_int_equal(purge(f, INT64_C(3) * 86400, 0), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE slug = 'old'"),
+	                 0);
+	assert_int_equal(purge(f, 0, 0), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE slug = 'new'"),
+	                 1);
 }
 
 /* However short the grace period of links is. */
@@ -279,7 +303,9 @@ TEST_CASE(refuses_a_slug_whose_purge_is_uncommitted)
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
 	struct link_store_batch batch = { .limit = 10 };
 	assert_int_equal(pg_conn_begin(f->janitor), OK);
-	assert_int_equal(link_store_purge_batch(f->janitor, LINK_STATE_DELETED, 0, &batch), OK);
+	assert_int_equal(link_store_purge_batch(f->janitor, LINK_STORE_ENDED_DELETED,
+	                                        &(struct link_store_keep){ 0 }, &batch),
+	                 OK);
 	assert_int_equal(batch.changed, 1);
 
 	struct attempt *attempt = mem_zero(sizeof(*attempt));

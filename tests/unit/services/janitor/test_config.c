@@ -39,6 +39,7 @@ TEST_CASE(has_the_documented_defaults)
 	assert_times(config.partitions, 3600, 0, 10, 60);
 	assert_times(config.salts, 3600, 0, 10, 60);
 	assert_int_equal(config.expired_grace_s, 2592000);
+	assert_int_equal(config.expired_keep_days, 400);
 	assert_int_equal(config.deleted_grace_s, 604800);
 	assert_times(config.retention, 86400, 300, 10, 60);
 	assert_times(config.rollups, 20, 10, 5, 60);

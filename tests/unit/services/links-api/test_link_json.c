@@ -40,8 +40,9 @@ TEST_CASE(shows_a_link_with_all_fields)
 	details.statistics[0].visit_count = 5;
 	details.statistics[0].bot_count = 2;
 	details.statistics[0].last_visited_at_us = NOW_US - 1;
-	details.checks[0] =
-		(struct link_check){ .status = 404, .last_checked_at_us = NOW_US - 2000 };
+	details.checks[0] = (struct link_check){ .status = 404,
+		                                 .last_checked_at_us = NOW_US - 2000,
+		                                 .purge_at_us = NOW_US + 2000 };
 	json_fixture_assert_text(
 		link_json_new(&link, &details, 0, &base, NOW_US),
 		"{\"id\":7,\"workspace_id\":1,\"created_by\":2,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
@@ -55,7 +56,7 @@ TEST_CASE(shows_a_link_with_all_fields)
 		"\"version\":3,"
 		"\"humans\":5,\"bots\":2,\"total\":7,\"last_visited_at\":\"2026-11-20T07:59:59.999Z\","
 		"\"destination_status\":404,\"last_checked_at\":\"2026-11-20T07:59:59.998Z\","
-		"\"created_at\":\"2026-11-20T07:59:58.000Z\",\"updated_at\":\"2026-11-20T07:59:59.000Z\",\"deleted_at\":null}");
+		"\"created_at\":\"2026-11-20T07:59:58.000Z\",\"updated_at\":\"2026-11-20T07:59:59.000Z\",\"deleted_at\":null,\"purge_at\":\"2026-11-20T08:00:00.002Z\"}");
 	link_details_clear(&details);
 }
 
@@ -88,7 +89,7 @@ TEST_CASE(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired)
 		"\"has_password\":false,\"preview\":null,\"effective_redirect_status\":302,\"visits_left\":null,"
 		"\"version\":1,\"humans\":0,\"bots\":0,\"total\":0,\"last_visited_at\":null,"
 		"\"destination_status\":null,\"last_checked_at\":null,"
-		"\"created_at\":\"2026-11-20T08:00:00.000Z\",\"updated_at\":\"2026-11-20T08:00:00.000Z\",\"deleted_at\":null}");
+		"\"created_at\":\"2026-11-20T08:00:00.000Z\",\"updated_at\":\"2026-11-20T08:00:00.000Z\",\"deleted_at\":null,\"purge_at\":null}");
 	link_details_clear(&details);
 }
 
