@@ -15,6 +15,10 @@ def row(page, slug):
     return page.get_by_role("row").filter(has=page.get_by_role("link", name=slug))
 
 
+def restore_button(page, slug):
+    return page.get_by_role("button", name=re.compile(f"^Restore .*{slug}"))
+
+
 def act(page, slug, action):
     row(page, slug).get_by_role("button", name="Actions for").click()
     page.get_by_role("menuitem", name=action).click()
@@ -54,7 +58,12 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     expect(row(page, slug)).not_to_contain_text("Disabled")
     act(page, slug, "Delete")
     expect(row(page, slug)).to_have_count(0)
-    expect(page.get_by_role("status").filter(has_text=f"/{slug} deleted.")).to_be_visible()
+    purge = r"Gone for good on \d+ \w+ \d{4}\."
+    expect(page.get_by_role("status")).to_contain_text(re.compile(f"/{slug} deleted\\. {purge}"))
+    expect(page.get_by_role("row").filter(has_text=slug)).to_contain_text(re.compile(purge))
+    restore_button(page, slug).click()
+    expect(row(page, slug)).to_have_count(1)
+    act(page, slug, "Delete")
     page.get_by_role("button", name="Undo").click()
     expect(row(page, slug)).to_have_count(1)
     expect(page.get_by_role("status").filter(has_text=f"/{slug} restored.")).to_be_visible()
@@ -62,9 +71,22 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     row(page, slug).get_by_role("link", name=slug).click()
     page.get_by_text("Changes of the link").click()
     changes = page.locator(".history tbody tr td:nth-child(2)")
-    expect(changes).to_have_text(["Restored", "Deleted", "Enabled", "Disabled", "ChangedTitle: – → New title", "Created"])
+    expect(changes).to_have_text(["Restored", "Deleted", "Restored", "Deleted", "Enabled", "Disabled", "ChangedTitle: – → New title", "Created"])
     expect(page.locator(".history tbody tr").first).to_contain_text("You")
     assert window.violations() == []
+
+
+def test_a_link_that_is_deleted_on_its_page_stays_there_to_be_restored(page, window, user):
+    link = user.create(title="<img src=x onerror=alert(1)>")
+    window.goto(f"/links/{link['id']}")
+    page.get_by_role("button", name="Actions for").click()
+    page.get_by_role("menuitem", name="Delete").click()
+    expect(page.locator(".link-head.is-deleted")).to_contain_text("Gone for good on")
+    expect(page.get_by_role("button", name="Edit")).to_have_count(0)
+    assert window.violations() == []
+    restore_button(page, link["slug"]).click()
+    expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    assert user.call("GET", f"/api/links/{link['id']}").json["link"]["state"] == "active"
 
 
 def saved_url(page, user, before):
@@ -273,17 +295,15 @@ def test_the_focus_goes_to_a_new_link_and_to_the_neighbour_of_a_deleted_one(page
     window.goto("/links")
     window.settle()
     window.choose(f"Actions for .*{second}", -1)
-    expect(row(page, second)).to_have_count(0)
-    expect(name(first)).to_be_focused()
+    expect(restore_button(page, second)).to_be_focused()
     window.choose(f"Actions for .*{first}", -1)
-    expect(row(page, first)).to_have_count(0)
-    expect(name(third)).to_be_focused()
+    expect(restore_button(page, first)).to_be_focused()
     page.get_by_role("button", name="Undo").press("Enter")
     expect(name(first)).to_be_focused()
     page.get_by_label("Select all links of this page").check()
     window.press("Delete")
-    expect(page.get_by_text("Create your first link")).to_be_visible()
-    expect(page.locator("main")).to_be_focused()
+    expect(restore_button(page, "")).to_have_count(3)
+    expect(restore_button(page, third)).to_be_focused()
     page.get_by_role("button", name="Create link").press("Enter")
     expect(page.get_by_label("Destination", exact=True)).to_be_focused()
     page.keyboard.type("https://example.com/new")
@@ -317,9 +337,10 @@ def test_the_same_works_by_keyboard_alone(page, window, user):
     keys.press("z")
     expect(created).not_to_contain_text("Disabled")
     window.choose("Actions for .*", -1)
-    expect(created).to_have_count(0)
+    expect(restore_button(page, "")).to_be_focused()
     expect(page.get_by_role("status")).to_contain_text("Undo")
     keys.press("z")
+    expect(restore_button(page, "")).to_have_count(0)
     expect(created).to_have_count(1)
     keys.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("Keyboard shortcuts")
@@ -355,8 +376,9 @@ def test_a_visitor_makes_links_registers_and_creates_several_by_keyboard_alone(w
     window.tab_to("Select all links of this page")
     keys.press("Space")
     window.press("Delete")
-    expect(page.get_by_text("Create your first link")).to_be_visible()
+    expect(restore_button(page, "")).to_have_count(3)
     keys.press("z")
+    expect(restore_button(page, "")).to_have_count(0)
     expect(page.locator("tbody tr")).to_have_count(3)
 
 
@@ -487,7 +509,8 @@ def test_several_links_are_tagged_disabled_and_deleted_and_each_can_be_undone(pa
     act_on_all("Delete")
     undo("3 links deleted.")
     act_on_all("Delete")
-    expect(page.get_by_text("Create your first link")).to_be_visible()
+    expect(restore_button(page, "")).to_have_count(3)
+    expect(page.get_by_label("Select all links of this page")).not_to_be_checked()
     window.pick("Add a filter", "Deleted")
     act_on_all("Restore")
     wait_until(lambda: state() == before, 60, "the links to be restored")

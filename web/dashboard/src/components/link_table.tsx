@@ -4,7 +4,7 @@ import { href, navigate } from "../app/router";
 import { can } from "../app/session";
 import { type Key, t } from "../i18n";
 import { formatCount, formatRelative, formatTime, hostAndSlug, readableUrl } from "../lib/format";
-import { remove, restore, setState } from "../lib/link_actions";
+import { remove, restore, sayPurge, setState } from "../lib/link_actions";
 import { useCreators } from "../lib/members";
 import { formatEnd } from "../lib/starts";
 import { useTagColor, useTagColors } from "../lib/tags";
@@ -31,30 +31,35 @@ interface ActionProps {
   /** Without the button that copies the address, where the page has one of its own. */
   isMenuOnly?: boolean;
   onEdit: (link: Link) => void;
-  onChanged: () => void;
+  /** deleted: it was, and is so now. */
+  onChanged: (deleted?: Link[]) => void;
 }
 
 export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: ActionProps) {
   const [isQrOpen, setQrOpen] = useState(false);
   const url = hostAndSlug(link.short_url);
   const qr: MenuItem = { text: t("qr.title"), icon: "qr", run: () => setQrOpen(true) };
+  if (link.state === "deleted")
+    return can("editor") ? (
+      <button type="button" class="button restore" aria-label={`${t("restore")} ${url}`} onClick={() => void restore([link], onChanged)}>
+        {t("restore")}
+      </button>
+    ) : null;
   const items: MenuItem[] = !can("editor")
-    ? [qr].filter(() => link.state !== "deleted")
-    : link.state === "deleted"
-      ? [{ text: t("restore"), icon: "play", run: () => void restore([link], onChanged) }]
-      : [
-          { text: t("edit"), icon: "edit", run: () => onEdit(link) },
-          qr,
-          { text: t("duplicate"), icon: "copy", run: () => navigate(href("/links", { edit: "new", from: link.id })) },
-          link.state === "disabled"
-            ? { text: t("enable"), icon: "play", run: () => void setState(link, "active", onChanged) }
-            : { text: t("disable"), icon: "pause", run: () => void setState(link, "disabled", onChanged) },
-          { text: t("delete"), icon: "trash", isDanger: true, run: () => void remove([link], onChanged) },
-        ];
+    ? [qr]
+    : [
+        { text: t("edit"), icon: "edit", run: () => onEdit(link) },
+        qr,
+        { text: t("duplicate"), icon: "copy", run: () => navigate(href("/links", { edit: "new", from: link.id })) },
+        link.state === "disabled"
+          ? { text: t("enable"), icon: "play", run: () => void setState(link, "active", onChanged) }
+          : { text: t("disable"), icon: "pause", run: () => void setState(link, "disabled", onChanged) },
+        { text: t("delete"), icon: "trash", isDanger: true, run: () => void remove([link], onChanged) },
+      ];
   return (
     <div class="row-actions">
       {!isMenuOnly && <CopyButton text={link.short_url} label={t("copy.link", { url })} />}
-      {items.length > 0 && <Menu label={t("actions.of", { url })} items={items} />}
+      <Menu label={t("actions.of", { url })} items={items} />
       {isQrOpen && <QrDialog shortUrl={link.short_url} slug={link.slug} onClose={() => setQrOpen(false)} />}
     </div>
   );
@@ -83,7 +88,7 @@ function LinkCell({ link, creator, onTag }: { link: Link; creator: string | unde
     </>
   );
   const when =
-    link.deleted_at ? t("deleted.at", { time: formatTime(link.deleted_at) })
+    link.purge_at ? sayPurge(link)
     : link.state === "scheduled" ? t("starts.at", { time: formatTime(link.starts_at ?? "") })
     : link.expires_at && link.state !== "disabled" ? formatEnd(link.expires_at)
     : undefined;
@@ -149,6 +154,8 @@ function SortHead({ name, sort, class: className, order, onSort }: SortHeadProps
 
 interface Props {
   links: Link[];
+  /** Those that were deleted here: they stay to be restored, and cannot be selected. */
+  kept: ReadonlySet<number>;
   /** Visits by humans of the last days, by link. */
   days: ReadonlyMap<number, readonly number[]>;
   selected: ReadonlySet<number>;
@@ -157,10 +164,10 @@ interface Props {
   onSelect: (ids: Set<number>) => void;
   onEdit: (link: Link) => void;
   onTag: (tag: string) => void;
-  onChanged: (link: Link) => void;
+  onChanged: (link: Link, deleted?: Link[]) => void;
 }
 
-export function LinkTable({ links, days, selected, order, onSort, onSelect, onEdit, onTag, onChanged }: Props) {
+export function LinkTable({ links, kept, days, selected, order, onSort, onSelect, onEdit, onTag, onChanged }: Props) {
   useTagColors();
   const canSelect = can("editor");
   const creatorOf = useCreators();
@@ -170,7 +177,8 @@ export function LinkTable({ links, days, selected, order, onSort, onSelect, onEd
     else next.delete(id);
     onSelect(next);
   };
-  const areAll = links.length > 0 && links.every((link) => selected.has(link.id));
+  const choosable = links.filter((link) => !kept.has(link.id));
+  const areAll = choosable.length > 0 && choosable.every((link) => selected.has(link.id));
   return (
     <table class="table link-table">
       <caption class="visually-hidden">{t("links")}</caption>
@@ -178,7 +186,7 @@ export function LinkTable({ links, days, selected, order, onSort, onSelect, onEd
         <tr>
           {canSelect ? (
             <th class="cell-check">
-              <input type="checkbox" aria-label={t("select.all")} checked={areAll} onChange={(event) => onSelect(event.currentTarget.checked ? new Set(links.map((link) => link.id)) : new Set())} />
+              <input type="checkbox" aria-label={t("select.all")} checked={areAll} onChange={(event) => onSelect(event.currentTarget.checked ? new Set(choosable.map((link) => link.id)) : new Set())} />
             </th>
           ) : (
             <td class="cell-check" />
@@ -196,7 +204,7 @@ export function LinkTable({ links, days, selected, order, onSort, onSelect, onEd
         {links.map((link) => (
           <tr key={link.id} id={`link-${link.id}`} class={link.state === "deleted" ? "is-deleted" : selected.has(link.id) ? "is-selected" : undefined}>
             <td class="cell-check">
-              {canSelect && <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />}
+              {canSelect && !kept.has(link.id) && <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />}
             </td>
             <td class="cell-link" title={t("created.at", { time: formatTime(link.created_at) })}>
               <LinkCell link={link} creator={creatorOf(link.created_by)} onTag={onTag} />
@@ -211,7 +219,7 @@ export function LinkTable({ links, days, selected, order, onSort, onSelect, onEd
               {link.last_visited_at ? formatRelative(link.last_visited_at) : t("never")}
             </td>
             <td class="cell-actions">
-              <LinkActions isMenuOnly link={link} onEdit={onEdit} onChanged={() => onChanged(link)} />
+              <LinkActions isMenuOnly link={link} onEdit={onEdit} onChanged={(deleted) => onChanged(link, deleted)} />
             </td>
           </tr>
         ))}

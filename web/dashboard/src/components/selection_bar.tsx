@@ -93,7 +93,8 @@ interface SelectionProps {
   all?: number;
   onAll: () => void;
   onClear: () => void;
-  onDone: () => void;
+  /** deleted: they were, and are so now. */
+  onDone: (deleted?: Link[]) => void;
 }
 
 /** What can be done with the links that are chosen. */

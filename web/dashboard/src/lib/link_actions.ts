@@ -2,7 +2,7 @@ import { api, asApiError, type Link, unwrap } from "../api/client";
 import { forgetUndo, notify } from "../app/toasts";
 import { explain } from "../components/feedback";
 import { t, tn } from "../i18n";
-import { hostAndSlug } from "./format";
+import { formatDate, hostAndSlug } from "./format";
 import { currentWorkspaceId, startIn } from "./workspace";
 
 async function report(action: () => Promise<void>): Promise<void> {
@@ -69,21 +69,33 @@ export function restore(links: readonly Link[], done: () => void): Promise<void>
   return each(links, act, say, done);
 }
 
-/** Deletes links; the message that says so can restore them. */
-export function remove(links: readonly Link[], done: () => void): Promise<void> {
-  const act = (link: Link) => unwrap(api.DELETE("/api/links/{id}", byId(link)));
-  return each(links, act, (removed) => notify(tn("deleted", removed.length, { url: urlOf(removed) }), { undo: () => void restore(removed, done) }), done);
-}
-
-type State = "active" | "disabled";
-
 /** A filter takes so many values. */
 const FILTER_MAX = 100;
+
+const filterOf = (links: readonly Link[]) => `id:[${links.map((link) => link.id).join(",")}]`;
+
+/** Deletes links; the message that says so, and until when they can be restored, does that. done gets the links as they are now. */
+export function remove(links: readonly Link[], done: (deleted?: Link[]) => void): Promise<void> {
+  const act = (link: Link) => unwrap(api.DELETE("/api/links/{id}", byId(link)));
+  const say = async (removed: readonly Link[]) => {
+    const query = { filter: filterOf(removed.slice(0, FILTER_MAX)), state: "deleted" as const, limit: FILTER_MAX };
+    const answer = await unwrap(api.GET("/api/links", { params: { query } })).catch(() => undefined);
+    const text = [tn("deleted", removed.length, { url: urlOf(removed) }), sayPurge(answer?.links[0])];
+    notify(text.filter(Boolean).join(" "), { undo: () => void restore(removed, done) });
+    done(answer?.links);
+  };
+  return each(links, act, (removed) => void say(removed), () => {});
+}
+
+/** When the link and its statistics are deleted for good, if that is known. */
+export const sayPurge = (link: Link | undefined) => link?.purge_at && t("purge.at", { day: formatDate(link.purge_at) });
+
+type State = "active" | "disabled";
 
 async function changeStates(links: readonly Link[], state: State): Promise<number> {
   let changed = 0;
   for (let from = 0; from < links.length; from += FILTER_MAX) {
-    const filter = `id:[${links.slice(from, from + FILTER_MAX).map((link) => link.id).join(",")}]`;
+    const filter = filterOf(links.slice(from, from + FILTER_MAX));
     changed += (await unwrap(api.PATCH("/api/links", { params: { query: { filter } }, body: { state } }))).changed;
   }
   return changed;

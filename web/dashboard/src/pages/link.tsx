@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import { api, type Link, unwrap } from "../api/client";
+import { api, asApiError, type Link, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
 import type { PageProps } from "../app/routes";
@@ -20,7 +20,7 @@ import { Visits } from "../components/visits";
 import { t, tn } from "../i18n";
 import type { Dimension } from "../lib/filters";
 import { formatCount, formatDate, formatZonedTime, hostAndSlug, readableUrl } from "../lib/format";
-import { sayEdited } from "../lib/link_actions";
+import { sayEdited, sayPurge } from "../lib/link_actions";
 import { useCreators } from "../lib/members";
 import { linkSource } from "../lib/sources";
 import { formatEnd } from "../lib/starts";
@@ -56,7 +56,7 @@ function Heading({ link, creator, onEdit, onChanged }: HeadingProps) {
       <nav class="crumbs" aria-label={t("breadcrumb")}>
         <a href={href("/links")}>{t("links")}</a>
       </nav>
-      <header class="page-head link-head">
+      <header class={link.state === "deleted" ? "page-head link-head is-deleted" : "page-head link-head"}>
         <Site url={link.original_url} />
         <div class="link-head-text">
           <h1>
@@ -77,10 +77,10 @@ function Heading({ link, creator, onEdit, onChanged }: HeadingProps) {
           {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatZonedTime(link.starts_at ?? "") })}</p>}
           {link.expires_at && (
             <p class="muted">
-              {formatEnd(link.expires_at, formatZonedTime)}. {t("expires.deleted")}
+              {formatEnd(link.expires_at, formatZonedTime)}. {!link.deleted_at && (sayPurge(link) || t("expires.deleted"))}
             </p>
           )}
-          {link.deleted_at && <p class="muted">{t("deleted.at", { time: formatZonedTime(link.deleted_at) })}</p>}
+          {link.deleted_at && <p class="muted">{t("deleted.at", { time: formatZonedTime(link.deleted_at) })} {sayPurge(link)}</p>}
           {creator && <p class="muted">{t("created.by", { name: creator, time: formatDate(link.created_at) })}</p>}
         </div>
         <div class="page-actions">
@@ -90,7 +90,7 @@ function Heading({ link, creator, onEdit, onChanged }: HeadingProps) {
               <Icon name="edit" size={16} /> {t("edit")}
             </button>
           )}
-          <LinkActions isMenuOnly link={link} onEdit={onEdit} onChanged={onChanged} />
+          <LinkActions isMenuOnly link={link} onEdit={onEdit} onChanged={() => onChanged()} />
         </div>
       </header>
       {link.aliases.length > 0 && <Aliases link={link} onChanged={onChanged} />}
@@ -104,10 +104,22 @@ function useMarks(linkId: number, version: number | undefined): Mark[] {
   return useMemo(() => (data?.changes ?? []).map((change) => ({ time: change.at, text: nameOfChange(change) })), [data]);
 }
 
+/** A deleted link is only in the list of those. */
+async function loadLink(id: number, signal: AbortSignal): Promise<{ link: Link }> {
+  try {
+    return await unwrap(api.GET("/api/links/{id}", { params: { path: { id } }, signal }));
+  } catch (cause) {
+    const query = { filter: `id:${id}`, state: "deleted" as const };
+    const [link] = asApiError(cause).kind === "link-deleted" ? (await unwrap(api.GET("/api/links", { params: { query }, signal }))).links : [];
+    if (!link) throw cause;
+    return { link };
+  }
+}
+
 export default function LinkPage({ id }: PageProps) {
   const linkId = Number(id);
   useTagColors();
-  const { data, error, reload } = useQuery(`link ${id}`, (signal) => unwrap(api.GET("/api/links/{id}", { params: { path: { id: linkId } }, signal })));
+  const { data, error, reload } = useQuery(`link ${id}`, (signal) => loadLink(linkId, signal));
   const [isEditing, setEditing] = useState(false);
   const creatorOf = useCreators();
   const marks = useMarks(linkId, data?.link.version);
@@ -123,14 +135,16 @@ export default function LinkPage({ id }: PageProps) {
   if (error && !data) return <ErrorBox error={error} retry={reload} />;
   if (!data) return <Skeleton lines={8} height={40} />;
   const { link } = data;
+  const heading = <Heading link={link} creator={creatorOf(link.created_by)} onEdit={() => setEditing(true)} onChanged={reload} />;
+  if (link.state === "deleted") return heading;
   return (
     <>
       <Statistics
         source={linkSource(linkId, link.slug)}
         decisions={decisionsOf(link)}
         marks={marks}
-        actions={link.state !== "deleted" && can("editor") && <ShareButton subject={{ link_id: link.id }} name={hostAndSlug(link.short_url)} />}
-        heading={<Heading link={link} creator={creatorOf(link.created_by)} onEdit={() => setEditing(true)} onChanged={reload} />}
+        actions={can("editor") && <ShareButton subject={{ link_id: link.id }} name={hostAndSlug(link.short_url)} />}
+        heading={heading}
       />
       <Visits linkId={linkId} slug={link.slug} />
       <History link={link} />

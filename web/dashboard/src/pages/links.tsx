@@ -218,6 +218,19 @@ function Created({ link, onEdit, onClose }: { link: Link; onEdit: () => void; on
   );
 }
 
+interface Kept {
+  link: Link;
+  /** Its place in the list. */
+  at: number;
+}
+
+/** The links of the list, and those that were deleted in it where they were. */
+function withKept(found: Link[], kept: readonly Kept[]): Link[] {
+  const links = [...found];
+  for (const { link, at } of kept) links.splice(at, 0, link);
+  return links;
+}
+
 export default function LinksPage() {
   const { params } = usePlace();
   const { query, data, error, isLoading, isStale, reload } = useLinks();
@@ -225,6 +238,7 @@ export default function LinksPage() {
   const [everyMatch, setEveryMatch] = useState<Link[]>([]);
   const [editing, setEditing] = useState<Link>();
   const [newest, setNewest] = useState<Link>();
+  const [deleted, setDeleted] = useState<{ of: string; rows: Kept[] }>({ of: "", rows: [] });
   const canEdit = can("editor");
   const isCreating = canEdit && params.get("edit") === "new";
   const from = useLink(isCreating ? params.get("from") : null);
@@ -239,7 +253,11 @@ export default function LinksPage() {
 
   // What was just made is seen, whatever the list is limited to.
   const found = data?.links ?? [];
-  const links = newest && !found.some((link) => link.id === newest.id) ? [newest, ...found] : found;
+  const made = newest && !found.some((link) => link.id === newest.id) ? [newest, ...found] : found;
+  const list = JSON.stringify(query);
+  const rows = deleted.of === list ? deleted.rows.filter(({ link }) => !made.some((each) => each.id === link.id)) : [];
+  const kept = new Set(rows.map(({ link }) => link.id));
+  const links = withKept(made, rows);
   const days = useMemo(() => new Map(found.map((link) => [link.id, link.daily_humans ?? []])), [data]);
   const sortBy = (sort: Sort) => setParams({ sort, order: order.sort === sort && !order.isAscending ? "asc" : "desc", page: "" });
   useEffect(() => {
@@ -249,7 +267,7 @@ export default function LinksPage() {
   const ofPage = links.filter((link) => selected.has(link.id));
   const chosen = everyMatch.length > 0 ? everyMatch : ofPage;
   const total = data?.pagination.total ?? 0;
-  const canChooseAll = everyMatch.length === 0 && ofPage.length === links.length && total > links.length && total <= CHOSEN_MAX;
+  const canChooseAll = everyMatch.length === 0 && ofPage.length === made.length && total > made.length && total <= CHOSEN_MAX;
   const chooseAll = () => void loadAll(query).then(setEveryMatch, (cause) => notify(explain(asApiError(cause)), { isError: true }));
   const choose = (ids: Set<number>) => {
     setEveryMatch([]);
@@ -262,11 +280,15 @@ export default function LinksPage() {
     if (isStale) return;
     if (next.current && document.activeElement === document.body) {
       const row = next.current.map((link) => document.getElementById(`link-${link?.id}`)).find(Boolean);
-      (row?.querySelector<HTMLElement>("a, button") ?? document.getElementById("main"))?.focus();
+      (row?.querySelector<HTMLElement>(".restore") ?? row?.querySelector<HTMLElement>("a, button") ?? document.getElementById("main"))?.focus();
     }
     next.current = undefined;
   }, [data, isStale]);
-  const changed = (those: Link[]) => {
+  const changed = (those: Link[], gone: Link[] = []) => {
+    const at = ({ id }: Link) => links.findIndex((link) => link.id === id);
+    const stay = (now: typeof deleted) => (now.of === list ? now.rows : []).filter(({ link }) => !those.some((each) => each.id === link.id));
+    const added = gone.map((link) => ({ link, at: at(link) })).filter((row) => row.at >= 0);
+    setDeleted((now) => ({ of: list, rows: [...stay(now), ...added].sort((a, b) => a.at - b.at) }));
     const others = links.filter((link) => !those.includes(link));
     next.current = [...those, others[links.indexOf(those[0] as Link)] ?? others[others.length - 1]];
     if (those.some((link) => link.id === newest?.id)) setNewest(undefined);
@@ -304,11 +326,11 @@ export default function LinksPage() {
           all={canChooseAll ? total : undefined}
           onAll={chooseAll}
           onClear={() => choose(new Set())}
-          onDone={() => {
+          onDone={(gone) => {
             // An undo that is done later must not touch what was chosen meanwhile.
             setEveryMatch([]);
             setSelected((now) => (now === selected ? new Set() : now));
-            changed(chosen);
+            changed(chosen, gone);
           }}
         />
       )}
@@ -317,7 +339,7 @@ export default function LinksPage() {
       {data && links.length === 0 && !isLoading && <Nothing query={query} onMade={saved} />}
       {links.length > 0 && (
         <div class={isLoading ? "card table-card is-loading" : "card table-card"}>
-          <LinkTable links={links} days={days} selected={selected} order={order} onSort={sortBy} onSelect={choose} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link) => changed([link])} />
+          <LinkTable links={links} kept={kept} days={days} selected={selected} order={order} onSort={sortBy} onSelect={choose} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link, gone) => changed([link], gone)} />
         </div>
       )}
       {data && (links.length > 0 || query.page > 1) && <Pages query={query} pagination={data.pagination} />}
