@@ -8,15 +8,12 @@ interface HeadProps {
   columns: readonly Column[];
   /** The last column has the buttons of each row. */
   hasActions?: boolean;
-  /** The cell before all others. */
-  first?: ComponentChildren;
 }
 
-export function TableHead({ columns, hasActions = true, first }: HeadProps) {
+export function TableHead({ columns, hasActions = true }: HeadProps) {
   return (
     <thead>
       <tr>
-        {first}
         {columns.map((column, at) => {
           const [head, className] = typeof column === "string" ? [column] : column;
           return (
