@@ -80,8 +80,8 @@ bool http_guard_is_host(const char *text, size_t len)
 /* --- the walk through the head --- */
 
 struct walk {
-	/* Where the next header name must begin. */
-	const char *next;
+	/* Of the version or the last value, where the library has put a NUL. */
+	const char *end;
 	/* NULL: none so far. */
 	const char *problem;
 	size_t count;
@@ -171,7 +171,33 @@ static bool is_separated_by_ows(const char *name_end, const char *value)
 	return true;
 }
 
-/* The library keeps the white space after a value. Handlers read values as text. */
+/*
+ * Whether nothing but a CRLF lies between the end of a value and the next line. 0.9 puts NULs over
+ * both, and its values keep white space behind them; 1.0 puts one NUL, over the first byte behind.
+ */
+static bool is_line_end(const char *end, const char *next)
+{
+	if (next == end + 2)
+		return true;
+	const char *crlf = next - 2;
+	if (crlf <= end || crlf[0] != '\r' || crlf[1] != '\n')
+		return false;
+	for (const char *p = end + 1; p < crlf; p++)
+		if (*p != ' ' && *p != '\t')
+			return false;
+	return true;
+}
+
+/*
+ * The same of the head's last line. 1.0 reads on over what it has parsed, but reports each line or
+ * rejects the request.
+ */
+static bool is_last_line_end(const char *end, const char *empty_line)
+{
+	return MHD_VERSION >= 0x01000000 ? empty_line >= end + 2 : empty_line == end + 2;
+}
+
+/* 0.9 keeps the white space after a value. Handlers read values as text. */
 static void cut_trailing_space(const char *value, size_t len)
 {
 	((char *)(uintptr_t)value)[trimmed_len(value, len)] = '\0';
@@ -186,7 +212,7 @@ static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const ch
 		return MHD_YES;
 	if (++walk->count > HTTP_GUARD_HEADERS_MAX)
 		return MHD_NO;
-	if (name != walk->next || !http_guard_is_token(name, name_len))
+	if (!is_line_end(walk->end, name) || !http_guard_is_token(name, name_len))
 		walk->problem = "A header's name is malformed.";
 	else if (value == NULL || !is_separated_by_ows(name + name_len, value) ||
 	         !http_guard_is_value(value, len))
@@ -196,7 +222,7 @@ static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const ch
 	if (walk->problem != NULL)
 		return MHD_NO;
 	cut_trailing_space(value, len);
-	walk->next = value + len + 2;
+	walk->end = value + len;
 	return MHD_YES;
 }
 
@@ -217,7 +243,7 @@ static bool request_line_is_plain(const struct http_guard_head *head)
 static const char *find_framing_problem(const struct walk *walk, const struct http_guard_head *head)
 {
 	bool is_1_0 = head->version[7] == '0';
-	if (walk->next + 2 != head->method + head->head_len)
+	if (!is_last_line_end(walk->end, head->method + head->head_len - 2))
 		return "The request's head is malformed.";
 	if (walk->codings > 1)
 		return "The request has more than one Transfer-Encoding.";
@@ -248,8 +274,14 @@ void http_guard_skip_parsing(void *mhd, const char *target, size_t len)
 	const char *mark = memchr(target, '?', len);
 	if (mark != NULL)
 		((char *)(uintptr_t)mark)[1] = '\0';
-	/* Without memory for this record the library rejects the request itself. */
-	(void)MHD_set_connection_value(mhd, MHD_HEADER_KIND, no_cookies, "-");
+	/*
+	 * Behind the last header 1.0 reads more input over what it has parsed. Without headers the
+	 * last one is this, so its value is the end of the request line. Without memory for the
+	 * record the library rejects the request itself.
+	 */
+	const char *version = target + len + 1;
+	if (strncmp(version, "HTTP/1.", 7) == 0)
+		(void)MHD_set_connection_value(mhd, MHD_HEADER_KIND, no_cookies, version);
 }
 
 struct http_guard_result http_guard_check(void *mhd, const struct http_guard_head *head)
@@ -262,7 +294,7 @@ struct http_guard_result http_guard_check(void *mhd, const struct http_guard_hea
 	if (!request_line_is_plain(head))
 		return reject(MHD_HTTP_BAD_REQUEST, "The request line is malformed.");
 
-	struct walk walk = { .next = head->version + strlen(head->version) + 2 };
+	struct walk walk = { .end = head->version + strlen(head->version) };
 	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, check_header, &walk);
 	if (walk.count > HTTP_GUARD_HEADERS_MAX)
 		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,

@@ -8,9 +8,9 @@
  * How it works: the library parses in place and overwrites the ends of names, values and lines with
  * NULs. In a plain head its parts therefore lie one after the other and cover each byte from the
  * method to the end of the head. This chain is "method SP target SP version CRLF (name ":" OWS
- * value CRLF)* CRLF". The guard walks it. A bare LF, a folded line, a NUL or a second space breaks
- * the chain. So would a library version that parses differently: the guard would reject every
- * request, and the tests would fail.
+ * value OWS CRLF)* CRLF". The guard walks it. A bare LF, a folded line, a NUL or a second space breaks
+ * the chain, or (libmicrohttpd 1.0) the library rejects it. So would a library version that parses
+ * differently: the guard would reject every request, and the tests would fail.
  */
 #ifndef WAYMARK_LIB_HTTP_HTTP_GUARD_H
 #define WAYMARK_LIB_HTTP_HTTP_GUARD_H

@@ -190,19 +190,22 @@ static void on_library_message(void *arg, const char *format, va_list values)
 	shutdown(c->fd, SHUT_WR);
 }
 
+/* 1.0 unfolds lines and takes bare LFs unless it is strict. 0.9 leaves them to http_guard. */
+#define STRICTNESS (MHD_VERSION >= 0x01000000 ? 1 : 0)
+
 static struct MHD_Daemon *start_daemon(struct http_loop *loop)
 {
 	const struct http_server_config *config = &loop->shared->config;
 	unsigned connections = (unsigned)config->connections + CONNECTION_SLACK;
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
-	                        on_accept, loop, on_access, loop, MHD_OPTION_EXTERNAL_LOGGER,
-	                        on_library_message, loop, MHD_OPTION_LISTEN_SOCKET, loop->listen_fd,
-	                        MHD_OPTION_CONNECTION_LIMIT, connections,
-	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, http_response_memory(config),
-	                        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION,
-	                        on_connection, loop, MHD_OPTION_URI_LOG_CALLBACK, on_request_line,
-	                        loop, MHD_OPTION_NOTIFY_COMPLETED, on_completed, loop,
-	                        MHD_OPTION_UNESCAPE_CALLBACK, keep_raw, NULL, MHD_OPTION_END);
+	return MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, on_accept, loop,
+		on_access, loop, MHD_OPTION_EXTERNAL_LOGGER, on_library_message, loop,
+		MHD_OPTION_LISTEN_SOCKET, loop->listen_fd, MHD_OPTION_CONNECTION_LIMIT, connections,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, http_response_memory(config),
+		MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+		loop, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, loop,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, loop, MHD_OPTION_UNESCAPE_CALLBACK,
+		keep_raw, NULL, MHD_OPTION_STRICT_FOR_CLIENT, STRICTNESS, MHD_OPTION_END);
 }
 
 /* Cuts the connections of a list that have no request and no unread input. */

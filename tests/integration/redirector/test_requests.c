@@ -167,7 +167,9 @@ TEST_CASE(a_malformed_or_oversized_request_is_never_looked_up)
 		assert_true(http_fixture_send(fd, requests[i].bytes, requests[i].len));
 		http_fixture_read_response(fd, true, &f->answer);
 		close(fd);
-		if (f->answer.status != requests[i].status)
+		/* libmicrohttpd 1.0 closes the connection at a NUL. */
+		bool may_close = strlen(requests[i].bytes) < requests[i].len;
+		if (f->answer.status != requests[i].status && !(may_close && f->answer.status == 0))
 			fail_msg("request %zu is answered with %u", i, f->answer.status);
 	}
 	char line[12000] = "GET /";

@@ -377,4 +377,36 @@ TEST_CASE(releases_the_handler_state_once_per_request)
 	assert_int_equal(atomic_load(&f.last_status), 201);
 }
 
+static enum http_progress send_path_length(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	char text[32];
+	snprintf(text, sizeof(text), "%zu", strlen(http_exchange_path(x)));
+	http_exchange_set_body(x, "text/plain", text, strlen(text));
+	return HTTP_COMPLETE;
+}
+
+/* The longer ones leave the library no memory but what it has parsed. */
+TEST_CASE(serves_requests_without_headers_whatever_their_length)
+{
+	static char text[32768], response[32768];
+	struct http_fixture f;
+	struct http_server_config config = http_fixture_config();
+	config.head_bytes_max = 10240;
+	config.target_bytes_max = 6400;
+	http_fixture_start(&f, config, send_path_length);
+	for (int len = 1; len < 6400; len += 61) {
+		int fd = http_fixture_connect(&f);
+		snprintf(text, sizeof(text), "GET /%0*d HTTP/1.0\r\n\r\n", len, 0);
+		assert_true(http_fixture_send_text(fd, text));
+		assert_true(http_fixture_read_to_end(fd, response, sizeof(response),
+		                                     HTTP_FIXTURE_DEADLINE_MS));
+		char wanted[32];
+		snprintf(wanted, sizeof(wanted), "\r\n\r\n%d", len + 1);
+		assert_string_equal(strstr(response, "\r\n\r\n"), wanted);
+		close(fd);
+	}
+	http_fixture_stop(&f, 1000);
+}
+
 TEST_MAIN()
