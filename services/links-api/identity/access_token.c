@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/number.h"
@@ -114,13 +115,18 @@ static bool is_well_formed(const char *token)
 	return true;
 }
 
-/* libjwt compares algorithm names case-insensitively and ignores headers that it does not know. */
+/*
+ * libjwt compares algorithm names case-insensitively, ignores headers that it does not know, and
+ * (1.17) takes any typ.
+ */
 static bool header_is_supported(jwt_t *jwt)
 {
+	const char *type = jwt_get_header(jwt, "typ");
 	char *critical = jwt_get_headers_json(jwt, "crit");
 	char *unencoded = jwt_get_headers_json(jwt, "b64");
 	const char *algorithm = jwt_get_header(jwt, "alg");
-	bool is_valid = jwt_get_alg(jwt) == JWT_ALG_HS256 && algorithm &&
+	bool is_valid = (!type || strcasecmp(type, "JWT") == 0) &&
+	                jwt_get_alg(jwt) == JWT_ALG_HS256 && algorithm &&
 	                strcmp(algorithm, "HS256") == 0 && !critical && !unencoded;
 	free(critical);
 	free(unencoded);
