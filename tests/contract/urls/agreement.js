@@ -1,7 +1,7 @@
 "use strict";
 /*
  * Browsers read every destination that links-api accepts in the same way. Node's URL (the WHATWG URL standard) stands for
- * the browsers.
+ * the browsers; Chromium itself is asked about what Node refuses, whose table of hosts may be older than that of our ICU.
  *
  *   node agreement.js PROGRAM     PROGRAM: read_destinations
  *
@@ -24,6 +24,7 @@ const count = Number(process.env.URLS_COUNT || 20000);
 const seed = Number(process.env.URLS_SEED || 1);
 const SHOWN = 20;
 const TAKEN_AT_LEAST = 0.2;
+const REFUSED = "browsers refuse it";
 
 function parse(text) {
   try {
@@ -51,7 +52,7 @@ const partsOf = (url) => [url.protocol, url.hostname, portOf(url), normal(url.pa
 function judge(text, ours) {
   const input = parse(carefully(text));
   const output = parse(ours.url);
-  if (!input) return "browsers refuse it";
+  if (!input) return REFUSED;
   if (!output) return "browsers refuse our normal form";
   if (input.username || input.password || output.username || output.password) return "browsers see user information";
   if (output.href !== ours.url) return `browsers write our normal form as ${output.href}`;
@@ -61,6 +62,18 @@ function judge(text, ours) {
   const seen = [ours.host, ours.port, ours.path, ours.query === "?" ? "" : ours.query, ours.fragment === "#" ? "" : ours.fragment];
   if (JSON.stringify(theirs) !== JSON.stringify(seen)) return `browsers see ${JSON.stringify(theirs)}, we ${JSON.stringify(seen)}`;
   return null;
+}
+
+const escaped = (url) => url.replace(/[\^|]/g, encodeURIComponent);
+
+/* What Chromium writes for each URL, null for what it refuses. */
+function askChromium(tried) {
+  const script = `document.title = encodeURIComponent(JSON.stringify(${JSON.stringify(tried)}.map((url) => { try { return new URL(url).href } catch { return null } })))`;
+  const page = `data:text/html;base64,${Buffer.from(`<meta charset="utf-8"><script>${script}</script>`).toString("base64")}`;
+  const run = spawnSync("chromium-headless-shell", ["--no-sandbox", "--disable-gpu", "--dump-dom", page], { encoding: "utf8" });
+  const [, title] = /<title>(.*)<\/title>/.exec(run.stdout) ?? [];
+  if (title === undefined) throw new Error(`chromium-headless-shell: status ${run.status}: ${run.error ?? run.stderr}`);
+  return JSON.parse(decodeURIComponent(title));
 }
 
 function ask(tried) {
@@ -102,13 +115,20 @@ function main() {
   let taken = 0;
   let onlyTheirs = 0;
   const wrong = [];
+  const refused = [];
   answers.forEach((line, i) => {
     const ours = JSON.parse(line);
     const takes = !("refused" in ours);
     taken += takes;
     onlyTheirs += !takes && ["http:", "https:"].includes(parse(tried[i])?.protocol);
     const mistake = takes ? judge(tried[i], ours) : null;
-    if (mistake) wrong.push(`${JSON.stringify(tried[i])} -> ${JSON.stringify(ours.url)}: ${mistake}`);
+    if (mistake === REFUSED) refused.push([tried[i], ours.url]);
+    else if (mistake) wrong.push(`${JSON.stringify(tried[i])} -> ${JSON.stringify(ours.url)}: ${mistake}`);
+  });
+  const written = refused.length ? askChromium(refused.map(([url]) => url)) : [];
+  refused.forEach(([url, ours], i) => {
+    /* In a path Chromium escapes "|" as well. */
+    if (written[i] === null || escaped(written[i]) !== escaped(ours)) wrong.push(`${JSON.stringify(url)} -> ${JSON.stringify(ours)}: Chromium writes ${written[i]}`);
   });
   wrong.slice(0, SHOWN).forEach((line) => console.log(line));
   console.log(`${tried.length} URLs (seed ${seed}, Node ${process.version}, Unicode ${process.versions.unicode}): ` +
