@@ -24,6 +24,7 @@
 #define PARTITIONS 2
 #define WATERMARK_MS 50
 #define TIMEOUT_MS TEST_DEADLINE_MS
+#define REPAIR_MS 5000
 /* A busy machine delays a watermark by more than the 700 ms of production. */
 #define FRESH_US (60 * CLOCK_US_PER_S)
 #define SHORT_FRESH_US (3 * CLOCK_US_PER_S)
@@ -181,7 +182,8 @@ static void await(struct fixture *f, const char *series, double wanted)
 {
 	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
 	while (fixture_metric(f, series) != wanted) {
-		assert_true(http_fixture_now_ms() < until_ms);
+		if (http_fixture_now_ms() >= until_ms)
+			fail_msg("%s is %g, not %g", series, fixture_metric(f, series), wanted);
 		test_pause();
 	}
 }
@@ -429,18 +431,38 @@ TEST_CASE(finds_links_that_bypassed_the_api)
 	}
 }
 
+/* Whether the repair is done. Redis refuses it if it answered too late just before: the cache is not valid then. */
+static bool is_repaired_after(struct feed_fixture *s, const char *name)
+{
+	int64_t until_ms = http_fixture_now_ms() + REPAIR_MS;
+	publish(s, name, 2, "repaired");
+	while (fixture_metric(s->fixture, "waymark_feed_repairs_total") == 0) {
+		if (http_fixture_now_ms() >= until_ms)
+			return false;
+		test_pause();
+	}
+	return true;
+}
+
 TEST_CASE(repairs_redis_after_its_own_stale_fill)
 {
 	struct feed_fixture *s = *state;
+	char name[16] = "";
 	fixture_slow_clock(s->fixture);
-	fixture_add_link(s->fixture, "filled");
 	fixture_start(s->fixture);
 	await(s->fixture, IS_FRESH, 1);
-	assert_redirects(s->fixture, "filled", "https://example.com/filled");
-	publish(s, "filled", 2, "repaired");
-	await(s->fixture, "waymark_feed_repairs_total", 1);
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
+	int tries = 0;
+	do {
+		char url[64];
+		assert_true(http_fixture_now_ms() < until_ms);
+		snprintf(name, sizeof(name), "filled-%d", tries++);
+		snprintf(url, sizeof(url), "https://example.com/%s", name);
+		fixture_add_link(s->fixture, name);
+		assert_redirects(s->fixture, name, url);
+	} while (!is_repaired_after(s, name));
 	struct link_entry entry;
-	assert_int_equal(fixture_read_redis(s->fixture, "filled", &entry), LINK_CACHE_ENTRY);
+	assert_int_equal(fixture_read_redis(s->fixture, name, &entry), LINK_CACHE_ENTRY);
 	assert_int_equal(entry.version, 2);
 }
 
