@@ -3,8 +3,8 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-foreach(library IN ITEMS cjose cmocka hiredis icu-uc jansson libcares libcrypt libcrypto libcurl libjwt libmaxminddb
-                         libmicrohttpd liboath libpcre2-8 libpng libpq libprotobuf-c libqrencode libssl libxxhash rdkafka yaml-0.1)
+foreach(library IN ITEMS cjose cmocka hiredis icu-uc jansson libbrotlienc libcares libcrypt libcrypto libcurl libjwt libmaxminddb
+                         libmicrohttpd liboath libpcre2-8 libpng libpq libprotobuf-c libqrencode libssl libxxhash rdkafka yaml-0.1 zlib)
   string(MAKE_C_IDENTIFIER "${library}" prefix)
   pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET "${library}")
   add_library(dep::${library} ALIAS PkgConfig::${prefix})

@@ -1,9 +1,9 @@
 #include "services/links-api/documents/document.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "lib/http/http_accept.h"
 #include "services/links-api/http/etag.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
@@ -88,22 +88,34 @@ static enum err find_section(const char *text, const char *etag, const char *tit
 
 /* --- requests --- */
 
-/* Public and cacheable, but revalidated: a new version of the program has new documents. */
-static enum http_progress send_document(struct request *r, const struct document *document)
+/*
+ * Public and cacheable, but revalidated: a new version of the program has new documents. True: 304
+ * is sent.
+ */
+static bool is_fresh(struct http_exchange *x, const struct document *document, const char *etag)
 {
-	struct http_exchange *x = r->exchange;
 	http_exchange_set_fixed_header(x, "Cache-Control",
 	                               document->is_immutable
 	                                       ? "public, max-age=31536000, immutable"
 	                                       : "public, no-cache");
-	http_exchange_add_fixed_header(x, "ETag", document->etag);
-	if (!etag_if_none_match(http_exchange_joined_header(x, "If-None-Match"), document->etag)) {
-		http_exchange_set_status(x, 304);
-		return HTTP_COMPLETE;
-	}
-	if (document->coding)
-		http_exchange_add_fixed_header(x, "Content-Encoding", document->coding);
-	http_exchange_set_fixed_body(x, document->content_type, document->bytes, document->len);
+	if (http_exchange_add_header(x, "ETag", etag) != OK ||
+	    etag_if_none_match(http_exchange_joined_header(x, "If-None-Match"), etag))
+		return false;
+	http_exchange_set_status(x, 304);
+	return true;
+}
+
+/* Each coding of a document has a tag of its own (RFC 9110, 8.8.3). */
+static enum http_progress send_document(struct request *r, const struct document *document)
+{
+	enum compression coding = response_choose_coding(r, document->len);
+	char etag[ETAG_SIZE];
+	snprintf(etag, sizeof(etag), "%.*s%s%s\"", (int)strlen(document->etag) - 1, document->etag,
+	         coding == COMPRESSION_NONE ? "" : "-",
+	         coding == COMPRESSION_NONE ? "" : compression_name(coding));
+	if (!is_fresh(r->exchange, document, etag))
+		response_set_coded_body(r, coding, document->content_type, document->bytes,
+		                        document->len);
 	return HTTP_COMPLETE;
 }
 
@@ -188,37 +200,6 @@ enum http_progress document_runbook(void *ctx, struct http_exchange *x)
 #define INDEX "index.html"
 #define HASHED_FOLDER "assets/" /* Vite writes a hash of the content into the names of its files */
 
-static const char *const codings[WEB_CODINGS] = { NULL, "gzip", "br" };
-
-/* "*" stands for codings that are not listed (RFC 9110, 12.5.3). A malformed weight counts as 0. */
-static int weight_of(const char *accept, const char *coding)
-{
-	int any = 0;
-	struct http_accept_item item;
-	while (http_accept_next(&accept, &item)) {
-		int weight = item.weight == HTTP_ACCEPT_WEIGHT_INVALID ? 0 : item.weight;
-		if (http_accept_is(&item, coding))
-			return weight;
-		if (http_accept_is(&item, "*"))
-			any = weight;
-	}
-	return any;
-}
-
-static enum web_coding choose_coding(const struct web_file *file, const char *accept)
-{
-	enum web_coding chosen = WEB_IDENTITY;
-	int best = 0;
-	for (enum web_coding i = WEB_BROTLI; accept && i > WEB_IDENTITY; i--) {
-		int weight = file->forms[i].bytes ? weight_of(accept, codings[i]) : 0;
-		if (weight > best) {
-			best = weight;
-			chosen = i;
-		}
-	}
-	return chosen;
-}
-
 static const struct web_file *find_file(const struct web_files *files, const char *path)
 {
 	for (size_t i = 0; i < files->count; i++)
@@ -239,7 +220,10 @@ enum err document_find(const struct web_files *files, const char *path, const ch
 	const struct web_file *file = find_file(files, is_page(path) ? INDEX : path);
 	if (!file)
 		return ERR_NOT_FOUND;
-	enum web_coding coding = choose_coding(file, accept_encoding);
+	bool is_offered[COMPRESSIONS];
+	for (size_t i = 0; i < COMPRESSIONS; i++)
+		is_offered[i] = file->forms[i].bytes != NULL;
+	enum compression coding = compression_choose(accept_encoding, is_offered);
 	const struct web_form *form = &file->forms[coding];
 	*out = (struct document){
 		.name = file->path,
@@ -247,7 +231,7 @@ enum err document_find(const struct web_files *files, const char *path, const ch
 		.bytes = form->bytes,
 		.len = form->len,
 		.etag = form->etag,
-		.coding = codings[coding],
+		.coding = coding,
 		.is_immutable = strncmp(file->path, HASHED_FOLDER, strlen(HASHED_FOLDER)) == 0,
 	};
 	return OK;
@@ -282,5 +266,11 @@ enum http_progress document_dashboard(void *ctx, struct http_exchange *x)
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
 		"require-trusted-types-for 'script'");
 	http_exchange_add_fixed_header(x, "Referrer-Policy", "no-referrer");
-	return send_document(ctx, &found);
+	if (is_fresh(x, &found, found.etag))
+		return HTTP_COMPLETE;
+	if (found.coding != COMPRESSION_NONE)
+		http_exchange_add_fixed_header(x, "Content-Encoding",
+		                               compression_name(found.coding));
+	http_exchange_set_fixed_body(x, found.content_type, found.bytes, found.len);
+	return HTTP_COMPLETE;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
+#include "services/links-api/http/compression.h"
 
 struct document {
 	/* "openapi.json". */
@@ -22,17 +23,10 @@ struct document {
 	size_t len;
 	/* Including the quotes. */
 	const char *etag;
-	/* For Content-Encoding; NULL = none. */
-	const char *coding;
+	/* Of bytes. */
+	enum compression coding;
 	/* Its path changes with its content. */
 	bool is_immutable;
-};
-
-enum web_coding {
-	WEB_IDENTITY,
-	WEB_GZIP,
-	WEB_BROTLI,
-	WEB_CODINGS,
 };
 
 struct web_form {
@@ -46,7 +40,7 @@ struct web_file {
 	/* "assets/index-1a2b3c4d.js". */
 	const char *path;
 	const char *content_type;
-	struct web_form forms[WEB_CODINGS];
+	struct web_form forms[COMPRESSIONS];
 };
 
 struct web_files {

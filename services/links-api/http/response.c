@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -13,6 +14,8 @@
 
 /* A page of 100 links with the longest URLs, titles, tags and notes takes less than 5 MiB. */
 #define BODY_BYTES_MAX (8 * 1024 * 1024)
+/* Less fits into one packet anyhow. */
+#define COMPRESSED_BYTES_MIN 1024
 #define HEADER_SIZE 96
 #define SPAN_SIZE 48
 #define NAMED_FIELDS_MAX 3
@@ -43,6 +46,41 @@ static bool is_read(const struct request *r)
 	return method == HTTP_GET || method == HTTP_HEAD;
 }
 
+enum compression response_choose_coding(struct request *r, size_t len)
+{
+	static const bool is_offered[COMPRESSIONS] = {
+		[COMPRESSION_GZIP] = true, [COMPRESSION_BROTLI] = true
+	};
+	http_exchange_add_fixed_header(r->exchange, "Vary", "Accept-Encoding");
+	return len < COMPRESSED_BYTES_MIN
+	               ? COMPRESSION_NONE
+	               : compression_choose(
+				 http_exchange_joined_header(r->exchange, "Accept-Encoding"),
+				 is_offered);
+}
+
+void response_set_coded_body(struct request *r, enum compression coding, const char *content_type,
+                             const char *bytes, size_t len)
+{
+	if (coding == COMPRESSION_NONE) {
+		http_exchange_set_body(r->exchange, content_type, bytes, len);
+		return;
+	}
+	size_t coded_len;
+	char *coded = compression_apply(coding, bytes, len, &coded_len);
+	http_exchange_add_fixed_header(r->exchange, "Content-Encoding", compression_name(coding));
+	http_exchange_set_body(r->exchange, content_type, coded, coded_len);
+	free(coded);
+}
+
+void response_set_body(struct request *r, const char *content_type, const char *bytes, size_t len)
+{
+	enum compression coding = http_exchange_has_header(r->exchange, "ETag")
+	                                  ? COMPRESSION_NONE
+	                                  : response_choose_coding(r, len);
+	response_set_coded_body(r, coding, content_type, bytes, len);
+}
+
 enum http_progress response_json(struct request *r, unsigned status, struct json *body)
 {
 	if (is_read(r) && !response_accepts_json(r)) {
@@ -54,8 +92,9 @@ enum http_progress response_json(struct request *r, unsigned status, struct json
 	json_write(body, &text);
 	json_free(body);
 	http_exchange_set_status(r->exchange, status);
-	http_exchange_set_body(r->exchange, "application/json", text.data, text.len);
 	bool fits = strbuf_status(&text) == OK;
+	if (fits)
+		response_set_body(r, "application/json", text.data, text.len);
 	strbuf_clear(&text);
 	return fits ? HTTP_COMPLETE : response_failure(r, ERR_INTERNAL);
 }

@@ -9,11 +9,23 @@
 #include "lib/base/err.h"
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
+#include "services/links-api/http/compression.h"
 #include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/request.h"
 
 /* Takes ownership of body. A GET whose Accept header excludes JSON gets 406 instead. */
 enum http_progress response_json(struct request *r, unsigned status, struct json *body);
+
+/*
+ * Sets the body, compressed if it has more than a kilobyte and the client takes that. A response
+ * with an ETag, which names the resource whatever the coding, stays as it is.
+ */
+void response_set_body(struct request *r, const char *content_type, const char *bytes, size_t len);
+
+/* Says what a body of len bytes is to be coded with, and adds Vary. Then set it with that. */
+enum compression response_choose_coding(struct request *r, size_t len);
+void response_set_coded_body(struct request *r, enum compression coding, const char *content_type,
+                             const char *bytes, size_t len);
 
 /* Sets a latency in whole microseconds, in which latencies are measured: at most three decimals. */
 void response_set_ms(struct json *body, const char *name, double ms);

@@ -343,7 +343,7 @@ enum http_progress idempotency_send_response(const struct idempotency *i)
 	    (*response->etag && http_exchange_add_header(x, "ETag", response->etag) != OK))
 		return response_failure(i->request, ERR_INTERNAL);
 	http_exchange_set_status(x, response->status);
-	http_exchange_set_body(x, "application/json", response->body.data, response->body.len);
+	response_set_body(i->request, "application/json", response->body.data, response->body.len);
 	return HTTP_COMPLETE;
 }
 

@@ -377,6 +377,27 @@ def test_each_page_of_the_dashboard_is_its_index(service):
     assert (answer.status, answer.json["detail"]) == (405, f"Method not allowed here. Allowed are {answer.headers['allow']}.")
 
 
+def test_long_json_is_compressed(service, new_user):
+    user = new_user()
+    link = [user.create() for _ in range(5)][0]
+    for path in ("/api/links", "/openapi.json"):
+        plain = user.call("GET", path)
+        assert "content-encoding" not in plain.headers and "Accept-Encoding" in plain.headers["vary"]
+        for coding, decompress in DECOMPRESS.items():
+            answer = user.call("GET", path, headers={"Accept-Encoding": coding})
+            assert answer.headers["content-encoding"] == coding and len(answer.body) < len(plain.body) / 2
+            assert decompress(answer.body) == plain.body
+            if "etag" in plain.headers:
+                assert answer.headers["etag"] != plain.headers["etag"]
+                again = user.call("GET", path, headers={"Accept-Encoding": coding, "If-None-Match": answer.headers["etag"]})
+                assert (again.status, again.body) == (304, b"")
+    notes = user.call("PATCH", f"/api/links/{link['id']}", {"title": "x" * 200, "original_url": "https://example.com/" + "x" * 2000})
+    assert notes.status == 200
+    for short in (f"/api/links/{link['id']}", "/api/tags"):
+        answer = user.call("GET", short, headers={"Accept-Encoding": "br"})
+        assert answer.status == 200 and "content-encoding" not in answer.headers, short
+
+
 def test_files_of_the_dashboard_are_compressed_and_cached(service):
     index = ask(service.url, "GET", "/app/").body.decode()
     assets = re.findall(r"(?:src|href)=\"(/app/assets/[^\"]+)\"", index)
