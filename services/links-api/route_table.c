@@ -94,6 +94,7 @@ static const struct http_route table[] = {
 	{ HTTP_DELETE, "/api/links",               link_list_handlers_delete, PERMISSION_LINKS_WRITE,  HEAVY, true },
 	{ HTTP_GET,    "/api/links/quota",         link_quota_get,          PERMISSION_LINKS_READ,   BLOCKS, false },
 	{ HTTP_GET,    "/api/links/by-slug/{slug...}", link_find_by_slug,   PERMISSION_LINKS_READ,   BLOCKS, false },
+	{ HTTP_GET,    "/api/slugs/{slug...}",     link_find_slug_state,    PERMISSION_LINKS_WRITE,  BLOCKS, false },
 	{ HTTP_GET,    "/api/links/by-external-id/{external_id...}", link_find_by_external_id, PERMISSION_LINKS_READ, BLOCKS, false },
 	{ HTTP_PUT,    "/api/links/by-external-id/{external_id...}", link_upsert, PERMISSION_LINKS_WRITE, BLOCKS, false },
 	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       PERMISSION_LINKS_READ,   BLOCKS, false },

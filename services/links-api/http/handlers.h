@@ -283,6 +283,8 @@ enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x);
  * of the path is percent-encoded.
  */
 enum http_progress link_find_by_slug(void *ctx, struct http_exchange *x);
+/* Whether a new link could have the slug → 200 {slug, state, link_id}, whatever the rest of the path is */
+enum http_progress link_find_slug_state(void *ctx, struct http_exchange *x);
 enum http_progress link_find_by_external_id(void *ctx, struct http_exchange *x);
 /*
  * The body of a POST or PATCH of links → 201 {link} as POST, or 200 {link} as PATCH if a link has the

@@ -12,6 +12,8 @@
 #include "services/links-api/links/link_request.h"
 
 #define SLUG_PART "/by-slug/"
+#define NEW_SLUG_PART "/slugs/"
+#define FOLDED "lower($1::text COLLATE \"C\")"
 #define EXTERNAL_ID_PART "/by-external-id/"
 
 enum err link_find_slug(struct pg_conn *conn, int64_t workspace_id, const char *slug, int64_t *id)
@@ -130,4 +132,76 @@ enum http_progress link_find_by_external_id(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	return get(ctx, find_by_external_id);
+}
+
+/* --- whether a slug is free --- */
+
+/*
+ * Whose slug clashes with a new one: a link, an alias or a tombstone, as links_refuse_used_slug in
+ * db/migrations refuses it. *link_id: that of the workspace's own link, as far as the request sees it, or
+ * 0.
+ */
+static enum err find_user(const struct request *r, struct pg_conn *conn, const char *slug,
+                          bool *is_used, int64_t *link_id)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_text(&params, slug);
+	pg_params_bool(&params, r->api->base->is_slug_exact);
+	pg_params_int(&params, r->workspace_id);
+	pg_params_text(&params, r->tags);
+	enum err err = pg_conn_query(
+		conn,
+		"WITH used AS (SELECT id, slug, slug_exact FROM links WHERE slug_key IN (" FOLDED
+		", '=' || $1) UNION ALL SELECT id, slug, slug_exact FROM links WHERE slug_exact "
+		"AND lower(slug) = " FOLDED
+		" UNION ALL SELECT link_id, slug, slug_exact FROM link_aliases WHERE lower(slug) = " FOLDED
+		" UNION ALL SELECT 0, slug, slug_exact FROM link_tombstones WHERE lower(slug) = " FOLDED
+		") SELECT coalesce(links.id, 0) FROM used LEFT JOIN links ON links.id = used.id "
+		"AND workspace_id = $3 AND " REQUEST_SEES_TAGS(
+			"tags", "$4") " WHERE used.slug = $1 OR NOT (used.slug_exact AND $2) "
+				      "ORDER BY 1 DESC LIMIT 1",
+		&params, &rows);
+	if (err == OK)
+		*is_used = pg_result_count(rows) > 0;
+	if (err == OK)
+		*link_id = *is_used ? pg_result_int(rows, 0, 0) : 0;
+	pg_result_free(rows);
+	return err;
+}
+
+static enum http_progress answer_slug(struct request *r, const char *slug, const char *state,
+                                      int64_t link_id)
+{
+	struct json *body = json_new_object();
+	json_set_text(body, "slug", slug);
+	json_set_text(body, "state", state);
+	if (link_id)
+		json_set_int(body, "link_id", link_id);
+	else
+		json_set_null(body, "link_id");
+	return response_json(r, 200, body);
+}
+
+enum http_progress link_find_slug_state(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct pg_conn *conn = NULL;
+	char slug[SLUG_SIZE];
+	bool is_used = false;
+	int64_t link_id = 0;
+	if (link_request_read_slug_path(rest_of_path(r, NEW_SLUG_PART), slug) != OK)
+		return answer_slug(r, "", "invalid", 0);
+	enum link_request_slug judged = link_request_judge_slug(r->api->base, slug);
+	if (judged != LINK_REQUEST_SLUG_ALLOWED)
+		return answer_slug(
+			r, slug, judged == LINK_REQUEST_SLUG_RESERVED ? "reserved" : "invalid", 0);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err != OK)
+		return response_failure(r, err);
+	err = find_user(r, conn, slug, &is_used, &link_id);
+	pg_pool_release(r->api->pg, conn);
+	return err == OK ? answer_slug(r, slug, is_used ? "taken" : "free", link_id)
+	                 : response_failure(r, err);
 }

@@ -37,19 +37,29 @@ static void read_expired_url(const struct reading *r, const struct json *value, 
 		r->out->expired_url = destination_check(r->base, value, pointer, false, r->wrong);
 }
 
+enum link_request_slug link_request_judge_slug(const struct public_base *base, const char *slug)
+{
+	if (!slug_is_valid(slug, strlen(slug)) || strlen(slug) > base->slug_length_max)
+		return LINK_REQUEST_SLUG_INVALID;
+	if (slug_is_reserved(slug) ||
+	    (base->reserved && reserved_slugs_contain(base->reserved, slug)))
+		return LINK_REQUEST_SLUG_RESERVED;
+	return LINK_REQUEST_SLUG_ALLOWED;
+}
+
 static void read_slug(const struct reading *r, const struct json *value, const char *pointer)
 {
 	const char *slug = member_text(value, pointer, r->wrong);
 	if (!slug)
 		return;
-	if (!slug_is_valid(slug, strlen(slug)) || strlen(slug) > r->base->slug_length_max)
+	enum link_request_slug judged = link_request_judge_slug(r->base, slug);
+	if (judged == LINK_REQUEST_SLUG_INVALID)
 		http_problem_add_field(
 			r->wrong, pointer, "slug",
 			"must have 1 to %zu characters of A-Z, a-z, 0-9, _, - and ., "
 			"without . at either end",
 			r->base->slug_length_max);
-	else if (slug_is_reserved(slug) ||
-	         (r->base->reserved && reserved_slugs_contain(r->base->reserved, slug)))
+	else if (judged == LINK_REQUEST_SLUG_RESERVED)
 		http_problem_add_field(r->wrong, pointer, "slug-reserved", "is reserved");
 	else
 		snprintf(r->out->slug, sizeof(r->out->slug), "%s", slug);

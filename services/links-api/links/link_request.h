@@ -97,6 +97,14 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 
 void link_request_clear(struct link_request *request);
 
+/* What a new slug is, before anybody asks who uses it. */
+enum link_request_slug {
+	LINK_REQUEST_SLUG_ALLOWED,
+	LINK_REQUEST_SLUG_RESERVED,
+	LINK_REQUEST_SLUG_INVALID,
+};
+enum link_request_slug link_request_judge_slug(const struct public_base *base, const char *slug);
+
 /* Reports what a request for many links cannot have: what takes long, or belongs to one link. */
 void link_request_reject_in_bulk(const struct json *object, struct http_problem_fields *wrong);
 

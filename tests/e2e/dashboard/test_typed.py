@@ -2,6 +2,7 @@
 
 import io
 import re
+import secrets
 
 import pytest
 from clients import Api, unique_email
@@ -53,6 +54,32 @@ def test_an_address_is_shortened_and_copied_from_anywhere(page, window, user):
     page.keyboard.press("Control+k")
     page.keyboard.type("ftp://example.com/x")
     expect(page.get_by_text("Nothing matches")).to_be_visible()
+
+
+def test_a_name_is_checked_while_it_is_typed_with_one_request_at_a_time(page, window, user, form):
+    taken = user.create(slug=f"Taken-{secrets.token_hex(4)}")
+    before = taken["slug"]
+    taken = user.call("PATCH", f"/api/links/{taken['id']}", {"slug": f"{before}-now"}).json["link"]
+    asked = []
+    page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]) if "/slugs/" in request.url else None)
+    name = form.get_by_label("Short name", exact=True)
+    said = form.locator(".field", has=page.get_by_label("Short name", exact=True)).get_by_role("status")
+    name.press_sequentially(before.lower(), delay=20)
+    expect(said).to_have_text("Already used. Names are never used twice.")
+    assert window.violations() == []
+    assert asked == [before.lower()], "nothing is asked while somebody types on"
+    for typed, text in ((f"free-{secrets.token_hex(4)}", "Free."), ("api", "Reserved."), ("a b", re.compile("^Not allowed")), ("a/b", re.compile("^Not allowed")), ("", "")):
+        name.fill(typed)
+        expect(said).to_have_text(text)
+    # While it is edited, its own earlier name can be its name again.
+    window.goto(f"/links?edit={taken['id']}")
+    form = page.get_by_role("dialog")
+    name = form.get_by_label("Short name", exact=True)
+    said = form.locator(".field", has=page.get_by_label("Short name", exact=True)).get_by_role("status")
+    name.fill(before)
+    expect(said).to_have_text("An earlier name of this link.")
+    name.fill(taken["slug"])
+    expect(said).to_have_text("")
 
 
 def test_a_draft_is_kept_over_a_reload_and_gone_after_it_is_sent_or_with_the_logout(page, window, user, form):

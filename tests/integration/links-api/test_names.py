@@ -209,6 +209,29 @@ def test_a_link_is_found_by_each_of_its_names_and_by_no_stranger(owner, service,
         assert owner.call("GET", f"/api/links/by-slug/{wrong}").status == 404, wrong
 
 
+def state_of(user, slug):
+    answer = user.call("GET", f"/api/slugs/{urllib.parse.quote(slug, safe='')}")
+    assert answer.status == 200, answer
+    return answer.json["state"], answer.json["link_id"]
+
+
+def test_a_slug_is_free_or_taken_as_creating_a_link_with_it_says(owner, service, database):
+    old, new, free, purged = unique("Old"), unique("New"), unique("Free"), unique("Purged")
+    link, stranger = named(owner, old), User(service, database)
+    renamed(owner, link, new)
+    assert owner.call("DELETE", f"/api/links/{named(owner, purged)['id']}?hard=true").status == 204
+    for slug in (old, old.lower(), new, new.upper()):
+        assert (state_of(owner, slug), state_of(stranger, slug)) == (("taken", link["id"]), ("taken", None)), slug
+    cases = {free: "free", purged: "taken", purged.upper(): "taken", "api": "reserved", "API": "reserved", ".x": "invalid", "ü": "invalid", "a/b": "invalid", "x" * 101: "invalid"}
+    for slug, state in cases.items():
+        assert state_of(owner, slug) == (state, None), slug
+    for slug in (old, new, free, purged.upper(), "api", ".x", "ü"):
+        status = owner.call("POST", "/api/links", {"original_url": "https://example.com/", "slug": slug}).status
+        assert status == {"free": 201, "taken": 409}.get(cases.get(slug, "taken"), 400), slug
+    key, _ = owner.with_key("links:write", tags=["shown"])
+    assert state_of(key, new) == ("taken", None), "a key does not learn the id of a link that it does not see"
+
+
 def test_filters_and_searches_find_a_link_by_an_earlier_slug(owner):
     old, new, other = unique("Old"), unique("New"), unique("Other")
     link = named(owner, old)

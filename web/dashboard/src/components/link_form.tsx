@@ -137,17 +137,45 @@ function More({ draft, change, error }: { draft: Draft; change: Change; error: A
 /** Where the name of a short link goes: "go.example/". */
 const baseOf = (link: Link | null): string => (link ? hostAndSlug(link.short_url).slice(0, -link.slug.length) : `${hostAndSlug(shortBase())}/`);
 
+const ASK_MS = 300;
+
+/** Whether a link can have this slug, asked while it is typed: one request at a time, and none while somebody types on. */
+function SlugState({ slug, link }: { slug: string; link: Link | null }) {
+  const [answer, setAnswer] = useState<Schemas["SlugState"] & { asked: string }>();
+  const isAsked = slug !== "" && slug !== link?.slug;
+  useEffect(() => {
+    if (!isAsked) return;
+    const controller = new AbortController();
+    const ask = () => unwrap(api.GET("/api/slugs/{slug}", { params: { path: { slug } }, signal: controller.signal }));
+    // What cannot be asked now is said when the form is sent.
+    const timer = setTimeout(() => ask().then((state) => setAnswer({ ...state, asked: slug }), () => {}), ASK_MS);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [slug, isAsked]);
+  const state = isAsked && answer?.asked === slug ? (answer.link_id && answer.link_id === link?.id ? "own" : answer.state) : undefined;
+  return (
+    <p role="status" class={state && state !== "free" && state !== "own" ? "field-error" : "hint"}>
+      {state && t(`slug.is.${state}`)}
+    </p>
+  );
+}
+
 function SlugField({ link, draft, error, change }: { link: Link | null; draft: Draft; error: ApiError | undefined; change: Change }) {
   const isTaken = error?.problem?.errors?.[0]?.code === "slug-taken";
   return (
     <Field label={t("slug")} hint={link ? t("slug.change.hint") : t("slug.hint")} error={isTaken ? t("slug.taken") : error?.fields.slug}>
       {(control) => (
-        <div class="input affix">
-          <span class="muted" translate={false}>
-            {baseOf(link)}
-          </span>
-          <input required={link !== null} pattern="[A-Za-z0-9_\-]([A-Za-z0-9_.\-]{0,98}[A-Za-z0-9_\-])?" title={t("error.slug")} maxLength={100} autocomplete="off" autocapitalize="off" spellcheck={false} placeholder={link ? undefined : t("slug.random")} value={draft.slug} onInput={(event) => change({ slug: event.currentTarget.value })} {...control} />
-        </div>
+        <>
+          <div class="input affix">
+            <span class="muted" translate={false}>
+              {baseOf(link)}
+            </span>
+            <input required={link !== null} pattern="[A-Za-z0-9_\-]([A-Za-z0-9_.\-]{0,98}[A-Za-z0-9_\-])?" title={t("error.slug")} maxLength={100} autocomplete="off" autocapitalize="off" spellcheck={false} placeholder={link ? undefined : t("slug.random")} value={draft.slug} onInput={(event) => change({ slug: event.currentTarget.value })} {...control} />
+          </div>
+          <SlugState slug={draft.slug} link={link} />
+        </>
       )}
     </Field>
   );

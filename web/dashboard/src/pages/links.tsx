@@ -9,7 +9,6 @@ import { notify } from "../app/toasts";
 import { CopyButton, copyText } from "../components/copy_button";
 import { Empty, ErrorBox, explain, Skeleton } from "../components/feedback";
 import { Icon } from "../components/icons";
-import { LinkForm } from "../components/link_form";
 import { LinkTable, type Order, type Sort } from "../components/link_table";
 import { type Choice, Picker } from "../components/picker";
 import { QrImage } from "../components/qr_dialog";
@@ -20,6 +19,7 @@ import { sayEdited } from "../lib/link_actions";
 import { lazy } from "../lib/lazy";
 import { saveLinks } from "../lib/save_links";
 
+const LinkForm = lazy(async () => ({ default: (await import("../components/link_form")).LinkForm }), 0);
 const SelectionBar = lazy(() => import("../components/selection_bar"), 0);
 const FirstRun = lazy(() => import("../components/first_run"), 5);
 
