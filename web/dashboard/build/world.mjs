@@ -10,8 +10,33 @@ const HEIGHT = 336;
 const require = createRequire(import.meta.url);
 const numericToAlpha2 = require("i18n-iso-countries").getNumericCodes();
 
+/** Points of a line that are further than this from it stay: a third of a unit of the map, in degrees. */
+const TOLERANCE = (0.35 * 360) / WIDTH;
+
+function distance([x, y], [fromX, fromY], [toX, toY]) {
+  const length = Math.hypot(toX - fromX, toY - fromY);
+  return length === 0 ? Math.hypot(x - fromX, y - fromY) : Math.abs((toX - fromX) * (fromY - y) - (fromX - x) * (toY - fromY)) / length;
+}
+
+/** The line with fewer points, by Douglas and Peucker. */
+function simplify(points) {
+  const [first, last] = [points[0], points.at(-1)];
+  const far = points.map((point) => distance(point, first, last));
+  const at = far.indexOf(Math.max(...far));
+  return far[at] <= TOLERANCE ? [first, last] : [...simplify(points.slice(0, at + 1)).slice(0, -1), ...simplify(points.slice(at))];
+}
+
+/** An arc, whose points are steps of a grid. Neighbours share it, so that no gap opens between them. */
+function simplifyArc(arc, [scaleX, scaleY]) {
+  let at = [0, 0];
+  const points = arc.map(([x, y]) => (at = [at[0] + x, at[1] + y]));
+  const kept = simplify(points.map(([x, y]) => [x * scaleX, y * scaleY])).map(([x, y]) => [Math.round(x / scaleX), Math.round(y / scaleY)]);
+  return kept.map(([x, y], index) => (index === 0 ? [x, y] : [x - kept[index - 1][0], y - kept[index - 1][1]]));
+}
+
 function countries(resolution) {
   const topology = JSON.parse(readFileSync(require.resolve(`world-atlas/countries-${resolution}.json`), "utf8"));
+  if (resolution === "110m") topology.arcs = topology.arcs.map((arc) => simplifyArc(arc, topology.transform.scale));
   return feature(topology, topology.objects.countries).features;
 }
 
@@ -58,13 +83,13 @@ export function drawWorld() {
   const coarse = countries("110m").filter((country) => alpha2(country) && alpha2(country) !== "AQ");
   const projection = geoNaturalEarth1().precision(0).fitSize([WIDTH, HEIGHT], { type: "FeatureCollection", features: coarse });
   const path = geoPath(projection).digits(1);
-  const shapes = coarse.map((country) => [alpha2(country), relative(path(country))]);
+  const shapes = coarse.map((country) => [alpha2(country), relative(path(country))]).filter(([, shape]) => shape);
   const drawn = new Set(shapes.map(([code]) => code));
   const dots = countries("50m")
     .filter((country) => alpha2(country) && alpha2(country) !== "AQ" && !drawn.has(alpha2(country)))
     .filter((country) => !drawn.has(alpha2(country)) && drawn.add(alpha2(country)) && geoArea(country) > 0)
     .map((country) => [alpha2(country), ...projection(geoCentroid(country)).map((at) => Math.round(at * 10) / 10)]);
-  const centers = Object.fromEntries([...coarse.map((country) => [alpha2(country), center(projection, country)]), ...dots.map(([code, x, y]) => [code, [Math.round(x), Math.round(y)]])]);
+  const centers = Object.fromEntries(coarse.filter((country) => drawn.has(alpha2(country))).map((country) => [alpha2(country), center(projection, country)]));
   return { width: WIDTH, height: HEIGHT, shapes, dots, centers };
 }
 
@@ -73,6 +98,8 @@ export function world() {
   return {
     name: "waymark-world",
     resolveId: (source) => (source === id ? `\0${id}` : undefined),
-    load: (source) => (source === `\0${id}` ? `export default ${JSON.stringify(drawWorld())}` : undefined),
+    load: (source) => (source === `\0${id}` ? `const world = ${JSON.stringify(drawWorld())};
+for (const [code, x, y] of world.dots) world.centers[code] = [x, y];
+export default world;` : undefined),
   };
 }
