@@ -12,6 +12,8 @@ static void print_help(const struct program *program)
 	       "Configuration comes from environment variables. Set NAME_FILE to read the value of NAME from a file.\n\n",
 	       program->name, program->summary, program->name, program->options ? " | " : "",
 	       program->options ? program->options : "");
+	if (program->options_note)
+		printf("%s\n\n", program->options_note);
 	env_print_help(program->vars, program->var_count, stdout);
 }
 

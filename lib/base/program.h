@@ -23,6 +23,8 @@ struct program {
 	size_t config_size;
 	/* Further options that the program parses itself, "--once"; NULL if none. */
 	const char *options;
+	/* What --help says of them, "--once reads PG_URL alone."; NULL if nothing. */
+	const char *options_note;
 	/*
 	 * Checks that involve several variables or need parsing. Appends one line per invalid
 	 * variable and returns their number. May be NULL.

@@ -257,6 +257,23 @@ enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t time
 	return OK;
 }
 
+enum err kafka_topic_reader_query_ends(struct kafka_topic_reader *reader, int topic,
+                                       int64_t timeout_ms, int64_t *ends, int32_t max,
+                                       int32_t *partitions)
+{
+	int32_t count = 0;
+	if (kafka_client_count_partitions(&reader->client, reader->rk, reader->topics[topic].handle,
+	                                  timeout_ms, &count) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return ERR_UNAVAILABLE;
+	if (count > max)
+		return ERR_LIMIT;
+	enum err err = kafka_client_query_offsets(reader->rk, reader->config.topics[topic], count,
+	                                          RD_KAFKA_OFFSET_END, timeout_ms, ends);
+	if (err == OK)
+		*partitions = count;
+	return err;
+}
+
 void kafka_topic_reader_refresh(struct kafka_topic_reader *reader)
 {
 	for (int t = 0; t < KAFKA_TOPIC_READER_TOPICS_MAX; t++)

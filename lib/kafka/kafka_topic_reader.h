@@ -41,7 +41,7 @@ struct kafka_topic_reader_config {
 	const struct kafka_config *kafka;
 	/* Borrowed; at least one. */
 	const char *topics[KAFKA_TOPIC_READER_TOPICS_MAX];
-	/* How many records before the end of each partition are read first. */
+	/* How many records before the end of each partition are read first; INT64_MAX: all. */
 	int64_t tail;
 	struct kafka_topic_reader_events events;
 	void *ctx;
@@ -63,6 +63,15 @@ void kafka_topic_reader_free(struct kafka_topic_reader *reader);
  */
 enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t timeout_ms,
                                  struct kafka_message *message) MUST_CHECK;
+
+/*
+ * Queries the offset after the last record of each partition of a topic. Waits at most twice
+ * timeout_ms. ERR_UNAVAILABLE: the brokers have not answered, or have no such topic. ERR_LIMIT: there
+ * are more than max partitions.
+ */
+enum err kafka_topic_reader_query_ends(struct kafka_topic_reader *reader, int topic,
+                                       int64_t timeout_ms, int64_t *ends, int32_t max,
+                                       int32_t *partitions) MUST_CHECK;
 
 /* Makes the next poll look for new partitions. */
 void kafka_topic_reader_refresh(struct kafka_topic_reader *reader);

@@ -335,6 +335,9 @@ const struct program config_program = {
 	.var_count = ARRAY_SIZE(vars),
 	.config_size = sizeof(struct config),
 	.options = "--create-admin EMAIL [DASHBOARD_URL] | --republish-links | --fold-slugs",
+	.options_note =
+		"--create-admin and --fold-slugs read PG_URL alone, --republish-links PG_URL "
+		"and the variables KAFKA_*.",
 	.check = check,
 	.warn = warn,
 };

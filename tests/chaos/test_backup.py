@@ -132,7 +132,7 @@ def lose_kafka(fleet):
 
 
 def republish_links(fleet):
-    environment = {**os.environ, "PG_URL": fleet.env["ADMIN_PG_URL"]}
+    environment = {**os.environ, **fleet.env, "PG_URL": fleet.env["ADMIN_PG_URL"]}
     command = [paths.program(fleet.build, "links-api"), "--republish-links"]
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=300, check=True).stdout
 

@@ -4,58 +4,82 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/base/array.h"
-#include "lib/base/clock.h"
 #include "lib/base/mail_address.h"
 #include "lib/base/program.h"
 #include "lib/base/timestamp.h"
+#include "lib/kafka/kafka_config.h"
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_pool.h"
+#include "services/links-api/commands/republish.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/secret.h"
 #include "services/links-api/identity/user_store.h"
 
 #define CONNECT_TIMEOUT_MS 5000
 #define STATEMENT_TIMEOUT_MS 30000
-#define POLL_NS 20000000
-#define REPORT_US (10 * CLOCK_US_PER_S)
 #define FOLD_BATCH_MAX 1000
 
 struct settings {
 	char pg_url[PG_CONN_URL_SIZE];
+	/* Only --republish-links reads and checks it. */
+	struct kafka_config kafka;
 };
 
-static const struct env_var vars[] = {
-	ENV_SECRET("PG_URL", struct settings, pg_url, NULL, 1,
-	           "PostgreSQL connection string in libpq syntax"),
+/* What a command works with. */
+struct means {
+	struct pg_conn *conn;
+	const struct kafka_config *kafka;
+	const struct log *log;
 };
 
-static size_t check(const void *settings, struct strbuf *problems)
+#define PG_URL_VAR                                                                                 \
+	ENV_SECRET("PG_URL", struct settings, pg_url, NULL, 1,                                     \
+	           "PostgreSQL connection string in libpq syntax")
+
+static const struct env_var postgres_vars[] = { PG_URL_VAR };
+static const struct env_var all_vars[] = { PG_URL_VAR, KAFKA_CONFIG_VARS(struct settings, kafka) };
+
+static size_t check_postgres(const void *settings, struct strbuf *problems)
 {
 	return pg_conn_url_check(((const struct settings *)settings)->pg_url, problems);
 }
 
-static const struct program program = {
+static size_t check_all(const void *settings, struct strbuf *problems)
+{
+	return check_postgres(settings, problems) +
+	       kafka_config_check(&((const struct settings *)settings)->kafka, problems);
+}
+
+static const struct program with_postgres = {
 	.name = "links-api",
-	.vars = vars,
-	.var_count = ARRAY_SIZE(vars),
+	.vars = postgres_vars,
+	.var_count = ARRAY_SIZE(postgres_vars),
 	.config_size = sizeof(struct settings),
-	.check = check,
+	.check = check_postgres,
+};
+
+static const struct program with_kafka = {
+	.name = "links-api",
+	.vars = all_vars,
+	.var_count = ARRAY_SIZE(all_vars),
+	.config_size = sizeof(struct settings),
+	.check = check_all,
 };
 
 /*
  * Connects, calls work and returns the exit status. work has said on stdout or stderr what came of
- * it; that PostgreSQL cannot be reached is logged.
+ * it; that PostgreSQL or Kafka cannot be reached is logged.
  */
-static int run(enum err (*work)(void *ctx, struct pg_conn *conn), void *ctx)
+static int run(const struct program *program, enum err (*work)(void *ctx, struct means *means),
+               void *ctx)
 {
 	struct settings settings;
 	char name[] = "links-api";
 	char *no_arguments[] = { name, NULL };
-	int status = program_start(&program, 1, no_arguments, &settings);
+	int status = program_start(program, 1, no_arguments, &settings);
 	if (status != PROGRAM_RUN)
 		return status;
 	struct log *log = log_new("links-api", LOG_INFO, 2);
@@ -63,7 +87,7 @@ static int run(enum err (*work)(void *ctx, struct pg_conn *conn), void *ctx)
 	enum err err = pg_conn_open(settings.pg_url, "links-api", CONNECT_TIMEOUT_MS,
 	                            STATEMENT_TIMEOUT_MS, log, &conn);
 	if (err == OK)
-		err = work(ctx, conn);
+		err = work(ctx, &(struct means){ conn, &settings.kafka, log });
 	pg_conn_close(conn);
 	log_free(log);
 	return err == OK ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -113,12 +137,12 @@ static enum err promote(void *ctx, struct pg_conn *conn)
 	return err == OK ? audit(conn, p->user.id, "user.password_reset_create", false) : err;
 }
 
-static enum err create_admin(void *ctx, struct pg_conn *conn)
+static enum err create_admin(void *ctx, struct means *means)
 {
 	struct promotion *p = ctx;
 	char expires_at[TIMESTAMP_TEXT_SIZE];
 	secret_generate(SECRET_RESET, &p->token);
-	enum err err = pg_pool_transact_on(conn, promote, p);
+	enum err err = pg_pool_transact_on(means->conn, promote, p);
 	if (err != OK) {
 		fprintf(stderr, "links-api: could not change the account (%s)\n", err_name(err));
 		return err;
@@ -151,135 +175,13 @@ static int run_create_admin(const char *email, const char *dashboard)
 		         dashboard);
 	}
 	strbuf_clear(&problems);
-	return wrong > 0 ? PROGRAM_EXIT_USAGE : run(create_admin, &p);
+	return wrong > 0 ? PROGRAM_EXIT_USAGE : run(&with_postgres, create_admin, &p);
 }
 
-/* --- republish-links --- */
-
-/* The locks keep a change of one of these links from getting into the outbox before its event. */
-static enum err lock_next(struct pg_conn *conn, int64_t after_id, struct pg_result **rows)
+static enum err republish(void *ctx, struct means *means)
 {
-	struct pg_params params = { 0 };
-	pg_params_int(&params, after_id);
-	pg_params_int(&params, COMMANDS_REPUBLISH_BATCH_MAX);
-	return pg_conn_query(conn,
-	                     "SELECT " LINK_ROW_COLUMNS
-	                     " FROM links WHERE id > $1 ORDER BY id LIMIT $2 FOR UPDATE",
-	                     &params, rows);
-}
-
-static enum err add_events(struct pg_conn *conn, const struct pg_result *rows, int64_t *last_id)
-{
-	struct outbox_bulk events;
-	struct link_event event;
-	enum err err = OK;
-	size_t count = pg_result_count(rows);
-	outbox_bulk_init(&events, OUTBOX_BACKGROUND, count);
-	events.is_cached = true;
-	for (size_t i = 0; err == OK && i < count; i++) {
-		err = link_row_read(rows, i, &event.link);
-		if (err == OK) {
-			link_row_to_event(&event.link, LINK_CHANGE_REPUBLISHED, &event);
-			outbox_bulk_add(&events, &event);
-			*last_id = event.link.entry.id;
-		}
-	}
-	if (err == OK)
-		err = outbox_bulk_insert(&events, conn);
-	outbox_bulk_clear(&events);
-	return err;
-}
-
-enum err commands_republish_next(struct pg_conn *conn, struct commands_republish_cursor *cursor)
-{
-	struct pg_result *rows = NULL;
-	struct commands_republish_cursor next = *cursor;
-	enum err err = lock_next(conn, cursor->link_id, &rows);
-	if (err == OK)
-		err = add_events(conn, rows, &next.link_id);
-	if (err == OK)
-		err = pg_conn_query_int(conn, "SELECT COALESCE(max(id), 0) FROM outbox", NULL,
-		                        &next.outbox_id);
-	next.count = err == OK ? pg_result_count(rows) : 0;
-	pg_result_free(rows);
-	if (err == OK)
-		*cursor = next;
-	return err;
-}
-
-enum err commands_republish_is_waiting(struct pg_conn *conn, int64_t outbox_id, bool *is_waiting)
-{
-	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	pg_params_int(&params, outbox_id);
-	/* Each half has an index of its own. */
-	enum err err = pg_conn_query(
-		conn,
-		"SELECT EXISTS (SELECT FROM outbox WHERE NOT published AND priority > 0 AND id <= $1) "
-		"OR EXISTS (SELECT FROM outbox WHERE NOT published AND priority = 0 AND id <= $1)",
-		&params, &rows);
-	if (err == OK)
-		*is_waiting = pg_result_bool(rows, 0, 0);
-	pg_result_free(rows);
-	return err;
-}
-
-struct republication {
-	struct commands_republish_cursor cursor;
-	/* Links that Kafka has. */
-	int64_t sent;
-	int64_t report_at_us;
-};
-
-static enum err add_next(void *ctx, struct pg_conn *conn)
-{
-	return commands_republish_next(conn, ctx);
-}
-
-static void report(struct republication *r)
-{
-	int64_t now_us = clock_steady_us(clock_system());
-	if (now_us < r->report_at_us)
-		return;
-	r->report_at_us = now_us + REPORT_US;
-	fprintf(stderr, "links-api: Kafka has %" PRId64 " links\n", r->sent);
-}
-
-/* Waits until Kafka has the batch before the last one. So the outbox holds at most two. */
-static enum err wait_until_sent(struct republication *r, struct pg_conn *conn, int64_t outbox_id)
-{
-	const struct timespec pause = { .tv_nsec = POLL_NS };
-	bool is_waiting = true;
-	enum err err = commands_republish_is_waiting(conn, outbox_id, &is_waiting);
-	while (err == OK && is_waiting) {
-		report(r);
-		nanosleep(&pause, NULL);
-		err = commands_republish_is_waiting(conn, outbox_id, &is_waiting);
-	}
-	return err;
-}
-
-static enum err republish(void *ctx, struct pg_conn *conn)
-{
-	struct republication *r = ctx;
-	struct commands_republish_cursor before;
-	enum err err = OK;
-	do {
-		before = r->cursor;
-		err = pg_pool_transact_on(conn, add_next, &r->cursor);
-		if (err == OK)
-			err = wait_until_sent(r, conn, before.outbox_id);
-		if (err == OK)
-			r->sent += (int64_t)before.count;
-	} while (err == OK && r->cursor.count > 0);
-	if (err == OK)
-		printf("links-api: Kafka has all %" PRId64 " links again\n", r->sent);
-	else
-		fprintf(stderr,
-		        "links-api: stopped (%s); Kafka has %" PRId64
-		        " links. Run it again: it begins anew\n",
-		        err_name(err), r->sent);
-	return err;
+	(void)ctx;
+	return republish_run(means->conn, means->kafka, means->log);
 }
 
 /* --- fold-slugs --- */
@@ -383,9 +285,10 @@ static enum err print_pairs(struct pg_conn *conn)
 	return err;
 }
 
-static enum err fold(void *ctx, struct pg_conn *conn)
+static enum err fold(void *ctx, struct means *means)
 {
 	struct folding *f = ctx;
+	struct pg_conn *conn = means->conn;
 	enum err err;
 	while ((err = find_batch(conn, f)) == OK && f->last_id > 0) {
 		err = pg_pool_transact_on(conn, fold_batch, f);
@@ -408,14 +311,11 @@ int commands_run(int argc, char **argv)
 {
 	if ((argc == 3 || argc == 4) && strcmp(argv[1], "--create-admin") == 0)
 		return run_create_admin(argv[2], argv[3]);
-	if (argc == 2 && strcmp(argv[1], "--republish-links") == 0) {
-		struct republication r = { .report_at_us =
-			                           clock_steady_us(clock_system()) + REPORT_US };
-		return run(republish, &r);
-	}
+	if (argc == 2 && strcmp(argv[1], "--republish-links") == 0)
+		return run(&with_kafka, republish, NULL);
 	if (argc == 2 && strcmp(argv[1], "--fold-slugs") == 0) {
 		struct folding folding = { 0 };
-		return run(fold, &folding);
+		return run(&with_postgres, fold, &folding);
 	}
 	return COMMANDS_NONE;
 }

@@ -1,6 +1,7 @@
 """Names of links: a slug that changes and the aliases that it leaves, links by slug, and external ids."""
 
 import concurrent.futures
+import os
 import random
 import secrets
 import subprocess
@@ -529,7 +530,7 @@ def test_moved_and_published_again_each_name_has_a_record(spawn, topic, LinkEven
     assert moved.status == 200, moved
     wait_until(lambda: len(known.of(link)) == 2 and {each.workspace_id for each in known.links.values()} == {workspace}, 60, "the move under each name")
     wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "an empty outbox")
-    done = subprocess.run([BUILD / "bin/links-api", "--republish-links"], env={"PG_URL": database.url("waymark_links_api")}, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([BUILD / "bin/links-api", "--republish-links"], env={"PG_URL": database.url("waymark_links_api"), "KAFKA_BROKERS": os.environ["KAFKA_BROKERS"]}, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     again = set()
 

@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import os
 import signal
 import statistics
 import subprocess
@@ -114,7 +115,7 @@ def test_a_purged_link_is_followed_by_a_tombstone(spawn, topic, LinkEvent, datab
 
 
 def republish(database, start=subprocess.run, **options):
-    environment = {"PG_URL": database.url("waymark_links_api")}
+    environment = {"PG_URL": database.url("waymark_links_api"), "KAFKA_BROKERS": os.environ["KAFKA_BROKERS"]}
     return start([BUILD / "bin/links-api", "--republish-links"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
