@@ -1,40 +1,19 @@
 #include "services/redirector/gate/basic_auth.h"
 
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/base64.h"
+
 #define SCHEME "Basic "
 
-static int value_of(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
-	return at ? (int)(at - digits) : -1;
-}
-
-/* Padding may be missing. The result ends with a NUL and has no other one. */
+/* The result ends with a NUL and has no other one. */
 static enum err decode(const char *text, char *out, size_t size)
 {
-	size_t len = 0, digits = strcspn(text, "=");
-	uint32_t bits = 0;
-	if (strspn(text + digits, "=") != strlen(text + digits))
-		return ERR_INVALID;
-	for (size_t i = 0; i < digits; i++) {
-		int value = value_of(text[i]);
-		if (value < 0)
-			return ERR_INVALID;
-		bits = bits << 6 | (uint32_t)value;
-		if (i % 4 == 0)
-			continue;
-		char byte = (char)(bits >> (6 - 2 * (i % 4)));
-		if (byte == '\0')
-			return ERR_INVALID;
-		if (len + 1 == size)
-			return ERR_LIMIT;
-		out[len++] = byte;
-	}
+	size_t len = 0;
+	enum err err = base64_decode(text, out, size - 1, &len);
+	if (err != OK || memchr(out, '\0', len))
+		return err == OK ? ERR_INVALID : err;
 	out[len] = '\0';
 	return OK;
 }
