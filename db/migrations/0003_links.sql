@@ -173,8 +173,13 @@ CREATE TABLE shares (
     link_id       bigint REFERENCES links (id) ON DELETE CASCADE,
     tag           text CHECK (length(tag) BETWEEN 1 AND 50),
     title         text NOT NULL DEFAULT '' CHECK (length(title) <= 200),
+    report_text   text NOT NULL DEFAULT '' CHECK (length(report_text) <= 2000),
+    range         text NOT NULL DEFAULT '' CHECK (length(range) <= 21), -- that the report begins with
+    logo          bytea CHECK (octet_length(logo) BETWEEN 1 AND 65536), -- PNG, JPEG or WebP
+    version       bigint NOT NULL DEFAULT 1,
     token_hash    bytea NOT NULL UNIQUE CHECK (octet_length(token_hash) = 32),
     password_hash text, -- bcrypt; NULL = the token is enough
+    password_generation bigint NOT NULL DEFAULT 0, -- rises with each new password: earlier access tokens end
     expires_at    timestamptz,
     last_used_at  timestamptz, -- to the minute
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -106,14 +106,6 @@ static struct MHD_Response *new_complete_response(struct http_exchange *x)
 	                                       MHD_RESPMEM_PERSISTENT);
 }
 
-bool http_exchange_has_header(const struct http_exchange *x, const char *name)
-{
-	for (size_t i = 0; i < x->header_count; i++)
-		if (strcasecmp(http_exchange_header_name(x, i), name) == 0)
-			return true;
-	return false;
-}
-
 static bool add_headers(const struct http_exchange *x, struct MHD_Response *response)
 {
 	bool added = MHD_add_response_header(response, "X-Request-Id", x->request_id) == MHD_YES;

@@ -341,8 +341,6 @@ enum err http_exchange_add_header(struct http_exchange *x, const char *name,
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value);
 /* The same, but replaces earlier headers of that name. */
 void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value);
-/* Whether the response has a header of that name. */
-bool http_exchange_has_header(const struct http_exchange *x, const char *name);
 /* Copies the body, replaces an earlier one, sets Content-Type. HEAD gets headers and length. */
 void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes,
                             size_t len);

@@ -187,7 +187,9 @@ static bool takes_large_bodies(struct request *r)
 		return false;
 	return r->match.route->handler == link_bulk_create ||
 	       r->match.route->handler == link_bulk_sync ||
-	       r->match.route->handler == app_document_handlers_put;
+	       r->match.route->handler == app_document_handlers_put ||
+	       r->match.route->handler == share_handlers_create ||
+	       r->match.route->handler == share_edit_handle_change;
 }
 
 size_t routes_body_limit(void *ctx, struct http_exchange *x)

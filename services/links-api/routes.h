@@ -18,7 +18,7 @@ enum http_progress routes_handle(void *ctx, struct http_exchange *x);
 void routes_send_error(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
 
 /*
- * The largest body that x may send. Usually 32 KiB. Bulk endpoints allow ROUTES_BODY_BYTES_MAX, but
+ * The largest body that x may send. Usually 32 KiB. Bulk endpoints, and shares with their logos, allow ROUTES_BODY_BYTES_MAX, but
  * only with credentials that look valid without asking the database. A larger body without them
  * gets 401.
  */

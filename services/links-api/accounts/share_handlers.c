@@ -4,7 +4,7 @@
 
 #include "lib/links/link_store.h"
 #include "lib/postgres/pg_pool.h"
-#include "services/links-api/accounts/credentials.h"
+#include "services/links-api/accounts/share_request.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/response.h"
@@ -12,7 +12,6 @@
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/membership.h"
 #include "services/links-api/identity/password_job.h"
-#include "services/links-api/identity/share.h"
 
 #define PAGE "/app/shared#"
 #define URL_SIZE (sizeof(PAGE) + SECRET_SIZE)
@@ -20,64 +19,10 @@
 
 /* --- create --- */
 
-static void read_tag(const struct json *value, struct share *out, struct http_problem_fields *wrong)
-{
-	const char *tag = member_text(value, "/tag", wrong);
-	if (tag && member_is_line(tag, 1, LINK_TAG_CHARS_MAX, "/tag", wrong))
-		snprintf(out->tag, sizeof(out->tag), "%s", tag);
-}
-
-static void read_subject(const struct json *object, struct share *out,
-                         struct http_problem_fields *wrong)
-{
-	const struct json *link = member_or_null(object, "link_id");
-	const struct json *tag = member_or_null(object, "tag");
-	if (!link == !tag)
-		http_problem_add_field(wrong, "/link_id", link ? "exclusive" : "required",
-		                       "exactly one of link_id and tag is required");
-	else if (tag)
-		read_tag(tag, out, wrong);
-	else if (json_type(link) == JSON_INT && json_int(link) > 0)
-		out->link_id = json_int(link);
-	else
-		http_problem_add_field(wrong, "/link_id", "id", "must be the id of a link");
-}
-
-static void read_title(const struct json *object, struct share *out,
-                       struct http_problem_fields *wrong)
-{
-	const char *title = member_text_of(object, "title", false, wrong);
-	if (title && member_is_line(title, 0, SHARE_TITLE_CHARS_MAX, "/title", wrong))
-		snprintf(out->title, sizeof(out->title), "%s", title);
-}
-
-/*
- * {link_id | tag, title?, password?, expires_at?}. password: "" = none. ERR_INVALID: wrong lists every
- * invalid member.
- */
-static enum err read_share(const struct json *object, int64_t now_us, struct share *out,
-                           char password[static PASSWORD_SIZE], struct http_problem_fields *wrong)
-{
-	static const char *const names[] = { "link_id", "tag", "title", "password", "expires_at" };
-	struct share read = { 0 };
-	member_reject_unknown(object, names, 5, wrong);
-	read_subject(object, &read, wrong);
-	read_title(object, &read, wrong);
-	member_future_time_of(object, "expires_at", now_us, &read.expires_at_us, wrong);
-	password[0] = '\0';
-	if (member_or_null(object, "password"))
-		credentials_read_new_password(object, "password", password, wrong);
-	if (wrong->count > 0)
-		return ERR_INVALID;
-	*out = read;
-	return OK;
-}
-
 struct creation {
 	struct password_job job;
-	struct share wanted, created;
-	/* "" = none. */
-	char password[PASSWORD_SIZE];
+	struct share_request wanted;
+	struct share created;
 	char password_hash[PASSWORD_HASH_SIZE];
 	struct secret token;
 	/* Unknown, deleted, or owned by another user. */
@@ -112,9 +57,10 @@ static enum err note_link(struct creation *c, enum err err, struct link *link)
 static enum err lock_link(struct creation *c, struct pg_conn *conn)
 {
 	struct link link;
-	if (c->wanted.link_id == 0)
+	if (c->wanted.share.link_id == 0)
 		return OK;
-	enum err err = link_store_lock(conn, c->wanted.link_id, c->wanted.workspace_id, &link);
+	enum err err =
+		link_store_lock(conn, c->wanted.share.link_id, c->wanted.share.workspace_id, &link);
 	return note_link(c, err, &link);
 }
 
@@ -122,11 +68,12 @@ static enum err lock_link(struct creation *c, struct pg_conn *conn)
 static enum err create_on(void *ctx, struct pg_conn *conn)
 {
 	struct creation *c = ctx;
-	enum err err = membership_lock_workspace(conn, c->wanted.workspace_id);
+	enum err err = membership_lock_workspace(conn, c->wanted.share.workspace_id);
 	if (err == OK)
 		err = lock_link(c, conn);
 	if (err == OK)
-		err = share_create(conn, &c->wanted, &c->token, c->password_hash, &c->created);
+		err = share_create(conn, &c->wanted.share, &c->wanted.logo, &c->token,
+		                   c->password_hash, &c->created);
 	return err == OK ? audit_creation(c, conn) : err;
 }
 
@@ -173,9 +120,10 @@ static enum err check_room(struct creation *c)
 	struct link link;
 	enum err err = pg_pool_acquire(pool, &conn);
 	if (err == OK)
-		err = share_check_room(conn, c->wanted.sponsor_id);
-	if (err == OK && c->wanted.link_id) {
-		err = link_store_get(conn, c->wanted.link_id, c->wanted.workspace_id, &link);
+		err = share_check_room(conn, c->wanted.share.sponsor_id);
+	if (err == OK && c->wanted.share.link_id) {
+		err = link_store_get(conn, c->wanted.share.link_id, c->wanted.share.workspace_id,
+		                     &link);
 		err = note_link(c, err, &link);
 	}
 	pg_pool_release(pool, conn);
@@ -187,8 +135,8 @@ static void create_job(void *state)
 {
 	struct creation *c = state;
 	struct request *r = c->job.request;
-	enum err err =
-		password_hash(c->password, r->api->config->password_hash_cost, c->password_hash);
+	enum err err = password_hash(c->wanted.password, r->api->config->password_hash_cost,
+	                             c->password_hash);
 	if (err == OK)
 		create(c);
 	else
@@ -211,15 +159,15 @@ enum http_progress share_handlers_create(void *ctx, struct http_exchange *x)
 	if (!body)
 		return HTTP_COMPLETE;
 	struct creation *c = password_job_new(r, sizeof(*c));
-	enum err err = read_share(body, request_now_us(r), &c->wanted, c->password, &wrong);
+	enum err err = share_request_read(body, false, request_now_us(r), &c->wanted, &wrong);
 	json_free(body);
-	c->wanted.workspace_id = r->workspace_id;
-	c->wanted.sponsor_id = r->sponsor_id;
-	c->wanted.created_by = r->user_id;
+	c->wanted.share.workspace_id = r->workspace_id;
+	c->wanted.share.sponsor_id = r->sponsor_id;
+	c->wanted.share.created_by = r->user_id;
 	secret_generate(SECRET_SHARE, &c->token);
-	if (err == OK && !may_share_tag(r, &c->wanted)) {
+	if (err == OK && !may_share_tag(r, &c->wanted.share)) {
 		response_key_limited(r, "It shares only these tags.");
-	} else if (err == OK && *c->password) {
+	} else if (err == OK && *c->wanted.password) {
 		err = check_room(c);
 		if (err == OK)
 			return password_job_submit(c, PASSWORD_DOOR_NEW_GUARD, r->user_id, NULL,
@@ -294,7 +242,8 @@ static enum http_progress send_access(const struct opening *o)
 	enum err err = mark_used(o);
 	if (err == OK)
 		err = access_token_issue_for_share(access_token_secret(r->api->secrets, 0),
-		                                   o->token_hash, request_now_us(r), token);
+		                                   o->token_hash, o->share.password_generation,
+		                                   request_now_us(r), token);
 	if (err != OK)
 		return response_failure(r, err);
 	struct json *response = json_new_object();

@@ -177,8 +177,14 @@ enum http_progress api_key_handlers_delete(void *ctx, struct http_exchange *x);
 enum http_progress share_handlers_create(void *ctx, struct http_exchange *x);
 /* → 200 {shares} */
 enum http_progress share_handle_list(void *ctx, struct http_exchange *x);
+/* → 200 {share} with its ETag, 404 */
+enum http_progress share_edit_handle_get(void *ctx, struct http_exchange *x);
+/* If-Match, {title?, text?, range?, logo?, password?, expires_at?} → 200 {share}, 400, 404, 412 */
+enum http_progress share_edit_handle_change(void *ctx, struct http_exchange *x);
 /* → 204, 404, also for another workspace's */
 enum http_progress share_handle_delete(void *ctx, struct http_exchange *x);
+/* Of {id}, or for the reader of a share its own → 200 a picture, 404 */
+enum http_progress share_handle_logo(void *ctx, struct http_exchange *x);
 
 /*
  * {token, password?} → 200 {access_token, token_type, expires_in}, for readers. 401 "share-password":
@@ -186,7 +192,7 @@ enum http_progress share_handle_delete(void *ctx, struct http_exchange *x);
  * ended for whatever reason. 400
  */
 enum http_progress share_handlers_access(void *ctx, struct http_exchange *x);
-/* For the reader of a share → 200 {title, link, tag, expires_at} */
+/* For the reader of a share → 200 {title, text, range, has_logo, link, tag, expires_at} */
 enum http_progress share_handle_get(void *ctx, struct http_exchange *x);
 
 /* --- administrators --- */

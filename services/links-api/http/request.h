@@ -85,6 +85,8 @@ struct request {
 	bool lacks_confirmed_address;
 	/* The path names no workspace, and the person has several. */
 	bool is_workspace_ambiguous;
+	/* The response has the ETag of a resource. */
+	bool has_etag;
 	/* The API key that was used; 0 = an access token or a session. */
 	int64_t key_id;
 	/* 0 = an access token or an API key. */

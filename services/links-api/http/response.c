@@ -11,6 +11,7 @@
 #include "lib/base/number.h"
 #include "lib/base/strbuf.h"
 #include "lib/http/http_accept.h"
+#include "services/links-api/http/etag.h"
 
 /* A page of 100 links with the longest URLs, titles, tags and notes takes less than 5 MiB. */
 #define BODY_BYTES_MAX (8 * 1024 * 1024)
@@ -75,9 +76,7 @@ void response_set_coded_body(struct request *r, enum compression coding, const c
 
 void response_set_body(struct request *r, const char *content_type, const char *bytes, size_t len)
 {
-	enum compression coding = http_exchange_has_header(r->exchange, "ETag")
-	                                  ? COMPRESSION_NONE
-	                                  : response_choose_coding(r, len);
+	enum compression coding = r->has_etag ? COMPRESSION_NONE : response_choose_coding(r, len);
 	response_set_coded_body(r, coding, content_type, bytes, len);
 }
 
@@ -268,6 +267,45 @@ enum http_progress response_other_workspace(struct request *r)
 			  "access token can access links of other workspaces."
 			: "Only administrators can name a workspace here. For yours, use "
 			  "/api/workspaces/{id}/links.");
+}
+
+bool response_add_etag(struct request *r, int64_t version)
+{
+	char etag[ETAG_SIZE];
+	etag_format(version, etag);
+	r->has_etag = true;
+	if (http_exchange_add_header(r->exchange, "ETag", etag) == OK)
+		return true;
+	response_failure(r, ERR_INTERNAL);
+	return false;
+}
+
+bool response_if_match_is_valid(struct request *r)
+{
+	const char *header = http_exchange_joined_header(r->exchange, "If-Match");
+	if (!header || etag_list_is_valid(header))
+		return true;
+	struct http_problem_fields wrong = { 0 };
+	http_problem_add_field(&wrong, "/If-Match", "etag",
+	                       "must be an ETag with its quotes, like \"v1\", a list, or *");
+	response_invalid_fields(r, &wrong);
+	return false;
+}
+
+enum http_progress response_stale(struct request *r, int64_t version, const char *what)
+{
+	const char *if_match = http_exchange_joined_header(r->exchange, "If-Match");
+	char detail[RESPONSE_DETAIL_SIZE];
+	snprintf(detail, sizeof(detail),
+	         "The %s was modified. The ETag of this response is its current version.", what);
+	if (!response_add_etag(r, version))
+		return HTTP_COMPLETE;
+	return response_problem(
+		r, 412, "stale",
+		if_match && strstr(if_match, "W/\"")
+			? "If-Match has a weak ETag (W/), which never matches. The ETag of this response "
+			  "is the current version; send it without W/."
+			: detail);
 }
 
 enum http_progress response_not_found(struct request *r)

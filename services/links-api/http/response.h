@@ -109,6 +109,15 @@ enum http_progress response_conflict(struct request *r, const char *kind, const 
 enum http_progress response_conflict_of(struct request *r, const char *kind, const char *pointer,
                                         const char *code, const char *detail);
 
+/* The ETag of a resource at this version. False: the response is complete (500). */
+bool response_add_etag(struct request *r, int64_t version);
+
+/* False: If-Match is no list of entity tags, and the response is complete (400). */
+bool response_if_match_is_valid(struct request *r);
+
+/* 412 "stale" with the ETag of the current version. what: "link" */
+enum http_progress response_stale(struct request *r, int64_t version, const char *what);
+
 /*
  * 401 with WWW-Authenticate; the kind says which credentials are missing, wrong or expired
  * (r->credentials).

@@ -75,11 +75,12 @@ enum err access_token_issue(const char *secret, int64_t user_id, int64_t generat
 }
 
 enum err access_token_issue_for_share(const char *secret, const uint8_t hash[static DIGEST_SIZE],
-                                      int64_t now_us, char out[static ACCESS_TOKEN_SIZE])
+                                      int64_t generation, int64_t now_us,
+                                      char out[static ACCESS_TOKEN_SIZE])
 {
 	char subject[SUBJECT_SIZE];
 	format_share(hash, subject);
-	return issue(secret, subject, ACCESS_TOKEN_SHARE_LIFETIME_S, 0, now_us, out);
+	return issue(secret, subject, ACCESS_TOKEN_SHARE_LIFETIME_S, generation, now_us, out);
 }
 
 static int base64url_value(char c)
@@ -223,7 +224,7 @@ enum err access_token_verify(const char *secret, const char *token, int64_t now_
 }
 
 enum err access_token_verify_for_share(const char *secret, const char *token, int64_t now_us,
-                                       uint8_t hash[static DIGEST_SIZE])
+                                       uint8_t hash[static DIGEST_SIZE], int64_t *generation)
 {
 	struct access_token_claims claims = { 0 };
 	uint8_t read[DIGEST_SIZE] = { 0 };
@@ -232,7 +233,7 @@ enum err access_token_verify_for_share(const char *secret, const char *token, in
 		verify(secret, token, ACCESS_TOKEN_SHARE_LIFETIME_S, now_us, subject, &claims);
 	if (err != OK)
 		return err;
-	if (strlen(subject) != SUBJECT_SIZE - 1 || claims.generation != 0)
+	if (strlen(subject) != SUBJECT_SIZE - 1)
 		return ERR_INVALID;
 	for (size_t i = 0; i < DIGEST_SIZE; i++) {
 		const char *digits = subject + strlen(SHARE_PREFIX) + 2 * i;
@@ -243,6 +244,7 @@ enum err access_token_verify_for_share(const char *secret, const char *token, in
 	if (strcmp(canonical, subject) != 0)
 		return ERR_INVALID;
 	memcpy(hash, read, DIGEST_SIZE);
+	*generation = claims.generation;
 	return OK;
 }
 

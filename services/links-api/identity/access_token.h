@@ -1,8 +1,8 @@
 /*
  * Access tokens: JSON Web Tokens (RFC 7519) signed with HMAC-SHA-256 ("HS256") by libjwt. Pure.
  *
- * Claims: sub (the user id), iat, exp, jti, and gen (the account's token generation) unless it is
- * 0. A new password starts a new generation. sub of a reader's token is "share:" and the SHA-256
+ * Claims: sub (the user id), iat, exp, jti, and gen (the generation of the account's or share's tokens)
+ * unless it is 0. A new password starts a new generation. sub of a reader's token is "share:" and the SHA-256
  * of the share's token: random, so that it never opens another share, whatever the database has
  * forgotten. libjwt checks little besides the signature; this module checks the rest.
  */
@@ -18,7 +18,8 @@
 #include "lib/base/strbuf.h"
 
 #define ACCESS_TOKEN_LIFETIME_S INT64_C(86400)
-#define ACCESS_TOKEN_SHARE_LIFETIME_S INT64_C(3600)
+/* Each request with it asks whether the share is active, so it may last as long as a session. */
+#define ACCESS_TOKEN_SHARE_LIFETIME_S INT64_C(2592000)
 #define ACCESS_TOKEN_BYTES_MAX 4096
 #define ACCESS_TOKEN_SIZE 512 /* of the tokens that we issue, with the NUL */
 #define ACCESS_TOKEN_SECRET_BYTES_MIN 32
@@ -52,13 +53,14 @@ enum err access_token_verify(const char *secret, const char *token, int64_t now_
 
 /*
  * The same for a reader of a share, for at most ACCESS_TOKEN_SHARE_LIFETIME_S. hash: of the share's
- * token.
+ * token. generation: of its password.
  */
 enum err access_token_issue_for_share(const char *secret, const uint8_t hash[static DIGEST_SIZE],
-                                      int64_t now_us,
+                                      int64_t generation, int64_t now_us,
                                       char out[static ACCESS_TOKEN_SIZE]) MUST_CHECK;
 enum err access_token_verify_for_share(const char *secret, const char *token, int64_t now_us,
-                                       uint8_t hash[static DIGEST_SIZE]) MUST_CHECK;
+                                       uint8_t hash[static DIGEST_SIZE],
+                                       int64_t *generation) MUST_CHECK;
 
 /*
  * The secrets in JWT_SECRET: one, or several separated by commas or newlines. The first one signs,

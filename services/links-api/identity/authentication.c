@@ -64,9 +64,9 @@ static enum request_auth read_share_token(struct request *r)
 	if (!text)
 		return REQUEST_AUTH_MISSING;
 	for (size_t i = 0; i < secrets->count; i++) {
-		enum err err =
-			access_token_verify_for_share(access_token_secret(secrets, i), text,
-		                                      request_now_us(r), r->credentials.hash);
+		enum err err = access_token_verify_for_share(access_token_secret(secrets, i), text,
+		                                             request_now_us(r), r->credentials.hash,
+		                                             &r->credentials.generation);
 		if (err == OK)
 			return REQUEST_AUTH_VALID;
 		r->credentials.is_expired |= err == ERR_LIMIT;
@@ -248,7 +248,7 @@ static enum err load_share(struct request *r, struct pg_conn *conn, enum request
 	char password_hash[PASSWORD_HASH_SIZE];
 	r->share = mem_zero(sizeof(*r->share));
 	enum err err = share_find(conn, r->credentials.hash, r->share, password_hash);
-	if (err == OK)
+	if (err == OK && r->share->password_generation == r->credentials.generation)
 		*login = REQUEST_AUTH_VALID;
 	return err;
 }

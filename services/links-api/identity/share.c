@@ -1,7 +1,12 @@
 #include "services/links-api/identity/share.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "lib/base/array.h"
+#include "lib/base/mem.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
@@ -13,7 +18,8 @@
 #define SELECT                                                                                         \
 	"SELECT s.id, s.workspace_id, s.link_id, s.tag, s.title, s.password_hash IS NOT NULL, " ACTIVE \
 	", s.expires_at, s.last_used_at, s.created_at, l.slug, l.title, s.password_hash, "             \
-	"w.sponsor_id, s.created_by FROM shares s JOIN workspaces w ON w.id = s.workspace_id "         \
+	"w.sponsor_id, s.created_by, s.report_text, s.range, s.logo IS NOT NULL, s.version, "          \
+	"s.password_generation FROM shares s JOIN workspaces w ON w.id = s.workspace_id "              \
 	"JOIN users u ON u.id = w.sponsor_id LEFT JOIN links l ON l.id = s.link_id "
 #define PASSWORD_HASH_COLUMN 12
 
@@ -33,6 +39,11 @@ static void read_row(const struct pg_result *rows, size_t row, struct share *out
 	snprintf(out->link_title, sizeof(out->link_title), "%s", pg_result_text(rows, row, 11));
 	out->sponsor_id = pg_result_int(rows, row, 13);
 	out->created_by = pg_result_int(rows, row, 14);
+	snprintf(out->text, sizeof(out->text), "%s", pg_result_text(rows, row, 15));
+	snprintf(out->range, sizeof(out->range), "%s", pg_result_text(rows, row, 16));
+	out->has_logo = pg_result_bool(rows, row, 17);
+	out->version = pg_result_int(rows, row, 18);
+	out->password_generation = pg_result_int(rows, row, 19);
 }
 
 static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg_params *params,
@@ -51,7 +62,14 @@ static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg
 	return err;
 }
 
-static enum err insert(struct pg_conn *conn, const struct share *wanted, const struct secret *token,
+static void add_logo(struct pg_params *params, const struct share_logo *logo)
+{
+	bool is_there = logo && logo->len > 0;
+	pg_params_bytes(params, is_there ? logo->bytes : NULL, is_there ? logo->len : 0);
+}
+
+static enum err insert(struct pg_conn *conn, const struct share *wanted,
+                       const struct share_logo *logo, const struct secret *token,
                        const char *password_hash, int64_t *id)
 {
 	struct pg_params params = { 0 };
@@ -66,11 +84,14 @@ static enum err insert(struct pg_conn *conn, const struct share *wanted, const s
 	pg_params_text(&params, *password_hash ? password_hash : NULL);
 	pg_params_time_or_null(&params, wanted->expires_at_us);
 	pg_params_int(&params, wanted->created_by);
+	pg_params_text(&params, wanted->text);
+	pg_params_text(&params, wanted->range);
+	add_logo(&params, logo);
 	return pg_conn_query_int(
 		conn,
-		"INSERT INTO shares "
-		"(workspace_id, link_id, tag, title, token_hash, password_hash, expires_at, created_by) "
-		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
+		"INSERT INTO shares (workspace_id, link_id, tag, title, token_hash, password_hash, "
+		"expires_at, created_by, report_text, range, logo) "
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
 		&params, id);
 }
 
@@ -86,19 +107,65 @@ enum err share_check_room(struct pg_conn *conn, int64_t sponsor_id)
 	return err == OK && count >= SHARE_SHARES_MAX ? ERR_INVALID : err;
 }
 
-enum err share_create(struct pg_conn *conn, const struct share *wanted, const struct secret *token,
+static enum err read_again(struct pg_conn *conn, int64_t id, struct share *out)
+{
+	char unused[PASSWORD_HASH_SIZE];
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return query_one(conn, SELECT "WHERE s.id = $1", &params, out, unused);
+}
+
+enum err share_create(struct pg_conn *conn, const struct share *wanted,
+                      const struct share_logo *logo, const struct secret *token,
                       const char *password_hash, struct share *out)
 {
 	int64_t id = 0;
 	enum err err = share_check_room(conn, wanted->sponsor_id);
 	if (err == OK)
-		err = insert(conn, wanted, token, password_hash, &id);
-	if (err != OK)
-		return err;
+		err = insert(conn, wanted, logo, token, password_hash, &id);
+	return err == OK ? read_again(conn, id, out) : err;
+}
+
+/* Those of the shared link, or the shared one. */
+#define SHARED_TAGS "COALESCE((SELECT tags FROM links WHERE links.id = s.link_id), ARRAY[s.tag])"
+#define OF_REQUEST "s.id = $1 AND s.workspace_id = $2 AND " REQUEST_SEES_TAGS(SHARED_TAGS, "$3")
+
+static void add_request(struct pg_params *params, const struct request *r)
+{
+	pg_params_int(params, request_path_id(r));
+	pg_params_int(params, r->workspace_id);
+	pg_params_text(params, r->tags);
+}
+
+enum err share_lock(struct pg_conn *conn, const struct request *r, struct share *out)
+{
 	char unused[PASSWORD_HASH_SIZE];
 	struct pg_params params = { 0 };
-	pg_params_int(&params, id);
-	return query_one(conn, SELECT "WHERE s.id = $1", &params, out, unused);
+	add_request(&params, r);
+	return query_one(conn, SELECT "WHERE " OF_REQUEST " FOR UPDATE OF s", &params, out, unused);
+}
+
+enum err share_update(struct pg_conn *conn, struct share *share, const struct share_logo *logo,
+                      const char *password_hash)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, share->id);
+	pg_params_text(&params, share->title);
+	pg_params_text(&params, share->text);
+	pg_params_text(&params, share->range);
+	pg_params_time_or_null(&params, share->expires_at_us);
+	pg_params_bool(&params, logo != NULL);
+	add_logo(&params, logo);
+	pg_params_bool(&params, password_hash != NULL);
+	pg_params_text(&params, password_hash && *password_hash ? password_hash : NULL);
+	enum err err = pg_conn_query(
+		conn,
+		"UPDATE shares SET version = version + 1, title = $2, report_text = $3, range = $4, "
+		"expires_at = $5, logo = CASE WHEN $6 THEN $7::bytea ELSE logo END, "
+		"password_generation = password_generation + $8::boolean::integer, "
+		"password_hash = CASE WHEN $8 THEN $9::text ELSE password_hash END WHERE id = $1",
+		&params, NULL);
+	return err == OK ? read_again(conn, share->id, share) : err;
 }
 
 enum err share_find(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
@@ -130,6 +197,9 @@ static void set_subject(struct json *object, const struct share *share, struct j
 {
 	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
 	json_set_text(object, "title", share->title);
+	json_set_text(object, "text", share->text);
+	json_set_text(object, "range", *share->range ? share->range : NULL);
+	json_set_bool(object, "has_logo", share->has_logo);
 	if (share->link_id) {
 		public_base_short_url(base, share->slug, short_url);
 		json_set_text(link, "slug", share->slug);
@@ -150,6 +220,7 @@ struct json *share_json(const struct share *share, const struct public_base *bas
 	struct json *link = json_new_object();
 	json_set_int(link, "id", share->link_id);
 	json_set_int(object, "id", share->id);
+	json_set_int(object, "version", share->version);
 	set_subject(object, share, link, base);
 	json_set_bool(object, "has_password", share->has_password);
 	json_set_bool(object, "active", share->is_active);
@@ -161,7 +232,7 @@ struct json *share_json(const struct share *share, const struct public_base *bas
 }
 
 /*
- * For readers: {title, link: {slug, short_url, title}, tag, expires_at}. Says nothing of the workspace and
+ * For readers: {title, text, range, has_logo, link: {slug, short_url, title}, tag, expires_at}. Says nothing of the workspace and
  * not where the link leads.
  */
 static struct json *json_for_reader(const struct share *share, const struct public_base *base)
@@ -174,8 +245,6 @@ static struct json *json_for_reader(const struct share *share, const struct publ
 
 /* --- requests --- */
 
-/* Those of the shared link, or the shared one. */
-#define SHARED_TAGS "COALESCE((SELECT tags FROM links WHERE links.id = s.link_id), ARRAY[s.tag])"
 #define DELETE "DELETE FROM shares s WHERE id = $1 AND workspace_id = $2"
 #define RETURNING_LINK " RETURNING COALESCE(link_id, 0)"
 
@@ -210,6 +279,77 @@ enum http_progress share_handle_delete(void *ctx, struct http_exchange *x)
 	                                                                  RETURNING_LINK
 	                                                        : DELETE RETURNING_LINK,
 	                                                "share.delete", AUDIT_STORE_SHARE));
+}
+
+/* --- logos --- */
+
+const char *share_logo_type(const uint8_t *bytes, size_t len)
+{
+	static const struct {
+		const char *type, *begin;
+		size_t len;
+	} types[] = { { "image/png", "\x89PNG\r\n\x1a\n", 8 },
+		      { "image/jpeg", "\xff\xd8\xff", 3 },
+		      { "image/webp", "RIFF", 4 } };
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (len < types[i].len || memcmp(bytes, types[i].begin, types[i].len) != 0)
+			continue;
+		if (i == 2 && (len < 12 || memcmp(bytes + 8, "WEBP", 4) != 0))
+			return NULL;
+		return types[i].type;
+	}
+	return NULL;
+}
+
+static enum err find_logo(const struct request *r, struct pg_conn *conn, struct share_logo *out)
+{
+	struct pg_result *rows = NULL;
+	struct pg_params params = { 0 };
+	const char *sql = "SELECT logo FROM shares WHERE id = $1 AND logo IS NOT NULL";
+	if (r->share) {
+		pg_params_int(&params, r->share->id);
+	} else {
+		sql = "SELECT logo FROM shares s WHERE logo IS NOT NULL AND " OF_REQUEST;
+		add_request(&params, r);
+	}
+	enum err err = pg_conn_query(conn, sql, &params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		out->len = pg_result_bytes(rows, 0, 0, out->bytes, sizeof(out->bytes));
+	pg_result_free(rows);
+	return err;
+}
+
+/* Shown by the dashboard alone, and as nothing but a picture if it is opened. */
+static enum http_progress send_logo(struct request *r, const struct share_logo *logo)
+{
+	const char *type = share_logo_type(logo->bytes, logo->len);
+	if (!type)
+		return response_failure(r, ERR_INTERNAL);
+	http_exchange_add_fixed_header(r->exchange, "Content-Security-Policy",
+	                               "default-src 'none'; sandbox");
+	http_exchange_set_body(r->exchange, type, logo->bytes, logo->len);
+	return HTTP_COMPLETE;
+}
+
+enum http_progress share_handle_logo(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct pg_conn *conn = NULL;
+	struct share_logo *logo = mem_zero(sizeof(*logo));
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err == OK)
+		err = find_logo(r, conn, logo);
+	pg_pool_release(r->api->pg, conn);
+	enum http_progress progress;
+	if (err == ERR_NOT_FOUND)
+		progress = response_not_found(r);
+	else
+		progress = err == OK ? send_logo(r, logo) : response_failure(r, err);
+	free(logo);
+	return progress;
 }
 
 enum http_progress share_handle_get(void *ctx, struct http_exchange *x)

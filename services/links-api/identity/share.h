@@ -20,10 +20,21 @@
 #define SHARE_SHARES_MAX 100 /* per sponsor */
 #define SHARE_TITLE_CHARS_MAX 200
 #define SHARE_TITLE_SIZE (SHARE_TITLE_CHARS_MAX * 4 + 1)
+#define SHARE_TEXT_CHARS_MAX 2000
+#define SHARE_TEXT_SIZE (SHARE_TEXT_CHARS_MAX * 4 + 1)
+/* "2026-03-01/2026-03-31" */
+#define SHARE_RANGE_SIZE 22
+#define SHARE_LOGO_BYTES_MAX 65536
 
 struct public_base;
 
-/* About 2 KB. */
+/* A picture; len 0 = none. */
+struct share_logo {
+	size_t len;
+	uint8_t bytes[SHARE_LOGO_BYTES_MAX];
+};
+
+/* About 10 KB. */
 struct share {
 	int64_t id;
 	int64_t workspace_id;
@@ -36,7 +47,14 @@ struct share {
 	/* "" = a link is shared. */
 	char tag[LINK_TAG_SIZE];
 	char title[SHARE_TITLE_SIZE];
+	char text[SHARE_TEXT_SIZE];
+	/* That the report begins with; "" = that of the dashboard. */
+	char range[SHARE_RANGE_SIZE];
+	bool has_logo;
+	int64_t version;
 	bool has_password;
+	/* Access tokens of another one have ended. */
+	int64_t password_generation;
 	bool is_active;
 	/* 0 = never. */
 	int64_t expires_at_us;
@@ -50,11 +68,28 @@ struct share {
 
 /*
  * Call inside a transaction that holds membership_lock_workspace and link_store_lock on the link.
- * Reads workspace_id, sponsor_id, created_by, link_id, tag, title and expires_at_us of wanted. password_hash "" = none.
+ * Reads workspace_id, sponsor_id, created_by, link_id, tag, title, text, range and expires_at_us of wanted.
+ * password_hash "" = none.
  * ERR_INVALID: the sponsor's workspaces already have SHARE_SHARES_MAX shares.
  */
-enum err share_create(struct pg_conn *conn, const struct share *wanted, const struct secret *token,
+enum err share_create(struct pg_conn *conn, const struct share *wanted,
+                      const struct share_logo *logo, const struct secret *token,
                       const char *password_hash, struct share *out) MUST_CHECK;
+
+struct request;
+
+/*
+ * That of the request's path, and locks its row until the transaction ends. ERR_NOT_FOUND: the workspace of
+ * the request has none with this id, or the request must not see it.
+ */
+enum err share_lock(struct pg_conn *conn, const struct request *r, struct share *out) MUST_CHECK;
+
+/*
+ * Stores title, text, range and expires_at_us of a share from share_lock, which raises its version, and reads
+ * it again. logo, password_hash: NULL = as they are; none = an empty one.
+ */
+enum err share_update(struct pg_conn *conn, struct share *share, const struct share_logo *logo,
+                      const char *password_hash) MUST_CHECK;
 
 /* ERR_INVALID: the sponsor's workspaces already have SHARE_SHARES_MAX shares. */
 enum err share_check_room(struct pg_conn *conn, int64_t sponsor_id) MUST_CHECK;
@@ -65,12 +100,15 @@ enum err share_check_room(struct pg_conn *conn, int64_t sponsor_id) MUST_CHECK;
 enum err share_find(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
                     struct share *out, char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
+/* "image/png", "image/jpeg" or "image/webp" by its first bytes; NULL: it is none of them. Pure. */
+const char *share_logo_type(const uint8_t *bytes, size_t len);
+
 /* Records that somebody has opened the share, at most once a minute. */
 enum err share_mark_used(struct pg_conn *conn, int64_t id) MUST_CHECK;
 
 /*
- * For the workspace: {id, title, link: {id, slug, short_url, title}, tag, has_password, active,
- * expires_at, last_used_at, created_at}. Either link or tag is null. The caller owns the result.
+ * For the workspace: {id, version, title, text, range, has_logo, link: {id, slug, short_url, title}, tag,
+ * has_password, active, expires_at, last_used_at, created_at, created_by}. Either link or tag is null. The caller owns the result.
  */
 struct json *share_json(const struct share *share, const struct public_base *base);
 

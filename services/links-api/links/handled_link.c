@@ -5,42 +5,20 @@
 
 #include "lib/links/link_store.h"
 #include "lib/postgres/pg_pool.h"
-#include "services/links-api/http/etag.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_find.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_reuse_store.h"
 
-static enum err add_etag(struct request *r, const struct handled_link *s)
-{
-	char etag[ETAG_SIZE];
-	etag_format(s->link.entry.version, etag);
-	return http_exchange_add_header(r->exchange, "ETag", etag);
-}
-
 static enum http_progress answer_link(struct request *r, const struct handled_link *s)
 {
-	if (add_etag(r, s) != OK)
-		return response_failure(r, ERR_INTERNAL);
+	if (!response_add_etag(r, s->link.entry.version))
+		return HTTP_COMPLETE;
 	struct json *answer = json_new_object();
 	json_set(answer, "link",
 	         link_json_new(&s->link, &s->details, 0, r->api->base, request_now_us(r)));
 	return response_json(r, 200, answer);
-}
-
-/* With the current ETag: a deleted link cannot be fetched. */
-static enum http_progress answer_stale(struct request *r, const struct handled_link *s)
-{
-	const char *if_match = http_exchange_joined_header(r->exchange, "If-Match");
-	if (add_etag(r, s) != OK)
-		return response_failure(r, ERR_INTERNAL);
-	return response_problem(
-		r, 412, "stale",
-		if_match && strstr(if_match, "W/\"")
-			? "If-Match has a weak ETag (W/), which never matches. The ETag of this response "
-			  "is the current version; send it without W/."
-			: "The link was modified. The ETag of this response is its current version.");
 }
 
 /* It may be the one of a DELETED link, which could give it up. */
@@ -67,8 +45,9 @@ enum http_progress handled_link_answer_error(struct request *r, const struct han
 {
 	if (s->is_slug_used)
 		return answer_slug_used(r, s);
+	/* With the current ETag: a deleted link cannot be fetched. */
 	if (s->is_stale)
-		return answer_stale(r, s);
+		return response_stale(r, s->link.entry.version, "link");
 	if (s->is_beyond_key)
 		return response_key_limited(r, "The link must keep a tag of this API key.");
 	if (err == ERR_NOT_FOUND)

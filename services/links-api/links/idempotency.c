@@ -342,6 +342,7 @@ enum http_progress idempotency_send_response(const struct idempotency *i)
 	     http_exchange_add_header(x, "Location", response->location) != OK) ||
 	    (*response->etag && http_exchange_add_header(x, "ETag", response->etag) != OK))
 		return response_failure(i->request, ERR_INTERNAL);
+	i->request->has_etag = *response->etag != '\0';
 	http_exchange_set_status(x, response->status);
 	response_set_body(i->request, "application/json", response->body.data, response->body.len);
 	return HTTP_COMPLETE;

@@ -231,19 +231,6 @@ static enum err change(struct change_context *context)
 	return err;
 }
 
-/* False: If-Match is no list of entity tags, and the request has been answered. */
-static bool read_if_match(struct request *r)
-{
-	const char *header = http_exchange_joined_header(r->exchange, "If-Match");
-	if (!header || etag_list_is_valid(header))
-		return true;
-	struct http_problem_fields wrong = { 0 };
-	http_problem_add_field(&wrong, "/If-Match", "etag",
-	                       "must be an ETag with its quotes, like \"v1\", a list, or *");
-	response_invalid_fields(r, &wrong);
-	return false;
-}
-
 /* One PATCH. */
 struct patch {
 	struct password_job job;
@@ -296,7 +283,7 @@ static enum http_progress apply_patch(struct patch *patch)
 enum http_progress link_handlers_apply(struct request *r, const struct link_request *changes)
 {
 	struct handled_link link = { 0 };
-	return read_if_match(r) ? apply(r, changes, &link) : HTTP_COMPLETE;
+	return response_if_match_is_valid(r) ? apply(r, changes, &link) : HTTP_COMPLETE;
 }
 
 /* In a password thread. */
@@ -317,7 +304,7 @@ enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x)
 	enum http_progress progress = HTTP_COMPLETE;
 	struct patch *patch = password_job_new(r, sizeof(*patch));
 	patch->job.clear = patch_clear;
-	bool is_valid = read_if_match(r) && read_changes(r, &patch->changes);
+	bool is_valid = response_if_match_is_valid(r) && read_changes(r, &patch->changes);
 	if (is_valid && link_extras_request_needs_hash(&patch->changes.extras))
 		return password_job_submit(patch, PASSWORD_DOOR_NEW_GUARD, r->user_id, NULL,
 		                           hash_and_apply);
@@ -347,7 +334,7 @@ enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 	bool hard;
 	if (read_hard(http_exchange_query(x), &hard, &wrong) != OK)
 		return response_invalid_fields(r, &wrong);
-	if (!read_if_match(r))
+	if (!response_if_match_is_valid(r))
 		return HTTP_COMPLETE;
 	struct change_context context = { r, hard ? link_change_purge : link_change_delete,
 		                          .link = &s };
@@ -361,7 +348,7 @@ enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	struct handled_link s = { 0 };
-	if (!read_if_match(r))
+	if (!response_if_match_is_valid(r))
 		return HTTP_COMPLETE;
 	struct change_context context = { r, link_change_restore, .link = &s,
 		                          .needs_workspace = true };
@@ -410,7 +397,7 @@ enum http_progress link_handlers_delete_alias(void *ctx, struct http_exchange *x
 	struct handled_link s = { 0 };
 	char alias[SLUG_SIZE];
 	const char *segment = strstr(http_exchange_path(x), ALIAS_PART) + strlen(ALIAS_PART);
-	if (!read_if_match(r))
+	if (!response_if_match_is_valid(r))
 		return HTTP_COMPLETE;
 	if (link_request_read_slug_path(segment, alias) != OK)
 		return response_not_found(r);

@@ -408,7 +408,7 @@ static enum err count_top(struct stats_request *stats, struct pg_conn *conn,
 	return statistics_top(conn, question, (size_t)stats->params.limit, top->links, &top->count);
 }
 
-/* {from, to, links: [{id, slug, short_url, title, humans, bots, total, unique_visitors}]} */
+/* Readers of a share see no id. {from, to, links: [{id, slug, short_url, title, humans, bots, total, unique_visitors}]} */
 static void render_top(const struct stats_request *stats, const void *result, struct json *json,
                        struct json *compared)
 {
@@ -420,7 +420,8 @@ static void render_top(const struct stats_request *stats, const void *result, st
 		char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
 		public_base_short_url(stats->request->api->base, link->slug, short_url);
 		struct json *item = json_new_object();
-		json_set_int(item, "id", link->link_id);
+		if (!stats->request->share)
+			json_set_int(item, "id", link->link_id);
 		json_set_text(item, "slug", link->slug);
 		json_set_text(item, "short_url", short_url);
 		json_set_text(item, "title", link->title);

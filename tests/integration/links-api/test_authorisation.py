@@ -109,7 +109,7 @@ class Resources:
             self.by_kind["user"][name] = self.by_kind["member"][name] = [user.id]
             invitation = user.call("POST", "/api/invitations", {"email": f"{self.marks[name]}@example.com", "role": "viewer"}).json
             self.by_kind["invitation"][name] = [invitation["invitation"]["id"]]
-            share = user.call("POST", "/api/shares", {"link_id": link["id"], "title": self.marks[name]}).json
+            share = user.call("POST", "/api/shares", {"link_id": link["id"], "title": self.marks[name], "logo": "iVBORw0KGgo="}).json
             self.by_kind["share"][name] = [share["share"]["id"]]
             insert_session(database, user.id)
             identity = "INSERT INTO identities (user_id, issuer, subject, provider) VALUES (%s, 'https://id.example', %s, 'company') RETURNING id"
@@ -150,7 +150,7 @@ class Resources:
             "identities": "id, user_id",
             "abuse_reports": "id, closed_at",
             "app_documents": "name AS id, body",
-            "shares": "id, workspace_id, link_id, tag, title, token_hash, password_hash, expires_at",
+            "shares": "id, workspace_id, link_id, tag, title, token_hash, password_hash, expires_at, report_text, range, logo, version",
             "link_notes": "link_id AS id, notes",
             "link_aliases": "link_id AS id, slug",
             "tag_colors": "workspace_id AS id, tag, color",

@@ -267,9 +267,15 @@ def test_a_page_that_sends_requests_fills_in_required_parameters_only():
             assert bool(filled_in) == parameter.get("required", False), (method, path, parameter["name"])
 
 
+def id_for(ann, path, link):
+    """Of the link, or of a share of it."""
+    is_share = path.startswith("/api/shares/")
+    return str(ann.call("POST", "/api/shares", {"link_id": link["id"]}).json["share"]["id"] if is_share else link["id"])
+
+
 def get_with_examples(ann, path, link, chosen, accept="application/json"):
     """Requests a path with the examples of the chosen parameters."""
-    query, target = [], path.replace("{id}", str(link["id"])).replace("{slug}", link["slug"])
+    query, target = [], path.replace("{id}", id_for(ann, path, link)).replace("{slug}", link["slug"])
     for parameter in parameters_for("get", path):
         if parameter["in"] == "path":
             target = target.replace("{" + parameter["name"] + "}", str(example_of(parameter)))
@@ -317,7 +323,7 @@ def test_error_statuses_are_described(service, link, method, path, operation):
 def test_a_client_that_excludes_json_gets_406(ann, link, method, path, operation):
     if "406" not in operation["responses"] or (method, path) == ("delete", "/api/auth/me"):
         return
-    target = path.replace("{id}", str(link["id"])).replace("{dimension}", "country")
+    target = path.replace("{id}", id_for(ann, path, link)).replace("{dimension}", "country")
     target = target.replace("{slug}", link["slug"]).replace("{external_id}", link["external_id"])
     answer = caller_of(path, ann, link).call(method.upper(), target, None if method == "get" else {}, {"Accept": "text/html"})
     assert answer.status == (403 if "/admin/" in path else 406), answer

@@ -1,5 +1,6 @@
 """Shares: statistics of one link or tag for readers without an account, and everything that must not reach them."""
 
+import base64
 import concurrent.futures
 import datetime
 import hashlib
@@ -18,8 +19,10 @@ UTC = datetime.timezone.utc
 BEGIN, END = datetime.datetime(2026, 3, 1, tzinfo=UTC), datetime.datetime(2026, 3, 11, tzinfo=UTC)
 RANGE = {"from": "2026-03-01", "to": "2026-03-11"}
 PASSWORD = "correct horse battery"
-STATISTICS = ("/api/shared/stats/summary", "/api/shared/stats/timeseries", "/api/shared/stats/country")
+STATISTICS = ("/api/shared/stats/summary", "/api/shared/stats/timeseries", "/api/shared/stats/country", "/api/shared/stats/top")
 READERS = ("/api/shared", *STATISTICS)
+MONTH_S = 30 * 86400
+PICTURES = {"image/png": b"\x89PNG\r\n\x1a\n" + b"p" * 100, "image/jpeg": b"\xff\xd8\xff" + b"j" * 100, "image/webp": b"RIFF\0\0\0\0WEBP" + b"w" * 100}
 VARIABLES = {"LOGIN_FAILURES": "unlimited", "LOGIN_FAILURES_PER_NETWORK": "unlimited", "REDIS_TIMEOUT_MS": 5000}
 
 
@@ -108,11 +111,11 @@ def test_a_reader_learns_what_is_shared_and_nothing_of_the_owner(owner, user):
     made = share(owner, link_id=link["id"], title="A title", expires_at="2099-01-02T03:04:05Z")
     answer = reader_of(owner, made["token"]).call("GET", "/api/shared")
     assert answer.json == {
-        "title": "A title", "tag": None, "expires_at": "2099-01-02T03:04:05.000Z",
+        "title": "A title", "text": "", "range": None, "has_logo": False, "tag": None, "expires_at": "2099-01-02T03:04:05.000Z",
         "link": {"slug": link["slug"], "short_url": link["short_url"], "title": "link 0"},
     }  # fmt: skip
     of_tag = reader_of(owner, share(owner, tag="mail")["token"]).call("GET", "/api/shared")
-    assert of_tag.json == {"title": "", "tag": "mail", "link": None, "expires_at": None}
+    assert of_tag.json == {"title": "", "text": "", "range": None, "has_logo": False, "tag": "mail", "link": None, "expires_at": None}
     for text in (answer.body.decode(), of_tag.body.decode()):
         assert owner.email not in text and "secret" not in text and '"id"' not in text
 
@@ -125,6 +128,110 @@ def test_the_last_use_is_recorded(user, database):
     assert used is not None
     reader_of(user, made["token"])
     assert user.call("GET", "/api/shares").json["shares"][0]["last_used_at"] == used, "a busy share costs one write a minute"
+
+
+# --- as a report ---
+
+
+def base64_of(data):
+    return base64.b64encode(data).decode()
+
+
+@pytest.mark.parametrize("kind", PICTURES)
+def test_a_report_has_a_title_a_text_a_logo_and_the_range_that_it_begins_with(user, kind):
+    text = "For <b>you</b>:\n\t{it}"
+    made = share(user, title="March", text=text, range="2026-03-01/2026-03-31", logo=base64_of(PICTURES[kind]))
+    assert [made["share"][name] for name in ("title", "text", "range", "has_logo", "version")] == ["March", text, "2026-03-01/2026-03-31", True, 1]
+    assert user.call("GET", "/api/shares").json["shares"][0] == made["share"]
+    reader = reader_of(user, made["token"])
+    seen = reader.call("GET", "/api/shared").json
+    assert [seen[name] for name in ("title", "text", "range", "has_logo")] == ["March", text, "2026-03-01/2026-03-31", True]
+    for answer in (reader.call("GET", "/api/shared/logo"), user.call("GET", f"/api/shares/{made['share']['id']}/logo")):
+        assert (answer.status, answer.headers["content-type"], answer.body) == (200, kind, PICTURES[kind])
+        assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["cache-control"] == "no-store"
+        assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
+
+
+def test_a_report_without_a_logo_has_none(user, expect):
+    made = share(user)
+    expect(reader_of(user, made["token"]).call("GET", "/api/shared/logo"), 404)
+    expect(user.call("GET", f"/api/shares/{made['share']['id']}/logo"), 404)
+
+
+def test_a_logo_may_have_64_kib(user, expect):
+    logo = PICTURES["image/png"].ljust(65536, b"x")
+    made = share(user, logo=base64_of(logo), text="ü" * 2000)
+    assert reader_of(user, made["token"]).call("GET", "/api/shared/logo").body == logo
+    expect(user.call("POST", "/api/shares", {"tag": "x", "logo": base64_of(logo + b"x")}), 400, "/logo")
+
+
+@pytest.mark.parametrize("logo", [
+    base64_of(b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'), base64_of(b"<html><script>alert(1)</script>"), base64_of(b"GIF89a" + b"x" * 50),
+    base64_of(b"RIFF\0\0\0\0WAVE"), base64_of(b"\xff\xd8"), "", "iVBORw0KGgo*", "data:image/png;base64,iVBORw0KGgo=", 7, ["x"],
+])  # fmt: skip
+def test_only_pictures_become_logos(user, expect, logo):
+    expect(user.call("POST", "/api/shares", {"tag": "x", "logo": logo}), 400, "/logo")
+    expect(user.call("PATCH", f"/api/shares/{share(user)['share']['id']}", {"logo": logo}), 400, "/logo")
+
+
+def test_a_share_is_changed_member_by_member(user, database):
+    made = share(user, title="Old", text="Text", range="30d", logo=base64_of(PICTURES["image/png"]), expires_at="2099-01-01T00:00:00Z")
+    path, before = f"/api/shares/{made['share']['id']}", made["share"]
+    assert user.call("GET", path).headers["etag"] == '"v1"'
+    for at, (body, changed) in enumerate([
+        ({"title": "New"}, {"title": "New"}), ({"range": "7d", "text": ""}, {"range": "7d", "text": ""}), ({"range": None}, {"range": None}),
+        ({"logo": None}, {"has_logo": False}), ({"expires_at": None}, {"expires_at": None}), ({"password": PASSWORD}, {"has_password": True}), ({"password": None}, {"has_password": False}),
+    ], 2):  # fmt: skip
+        answer = user.call("PATCH", path, body)
+        before = before | changed | {"version": at}
+        assert (answer.status, answer.json, answer.headers["etag"]) == (200, {"share": before}, f'"v{at}"')
+    assert user.call("PATCH", path, {"title": "New", "text": ""}).json == {"share": before}, "a change without effect keeps the version"
+    assert user.call("GET", path).json == {"share": before}
+    rows = database.run("SELECT action, details::text FROM audit_log WHERE subject_type = 'share' AND subject_id = %s", made["share"]["id"])
+    assert len([row for row in rows if row[0] == "share.update"]) == 7 and PASSWORD not in str(rows) and "New" not in str(rows)
+
+
+def test_a_change_with_an_old_etag_is_refused(user, expect):
+    path = f"/api/shares/{share(user)['share']['id']}"
+    assert user.call("PATCH", path, {"title": "Mine"}, {"If-Match": '"v1"'}).status == 200
+    for body in ({"title": "Theirs"}, {"password": PASSWORD}):
+        answer = user.call("PATCH", path, body, {"If-Match": '"v1"'})
+        assert expect(answer, 412)["type"] == "/problems/stale" and answer.headers["etag"] == '"v2"'
+    expect(user.call("PATCH", path, {"title": "Theirs"}, {"If-Match": "v2"}), 400, "/If-Match")
+    assert user.call("GET", path).json["share"]["title"] == "Mine"
+
+
+@pytest.mark.parametrize("body, field", [
+    ({"link_id": 1}, "/link_id"), ({"tag": "x"}, "/tag"), ({"title": None}, "/title"), ({"text": "x" * 2001}, "/text"), ({"text": None}, "/text"),
+    ({"range": "8d"}, "/range"), ({"range": ""}, "/range"), ({"range": "2026-03-01"}, "/range"), ({"range": "2026-03-02/2026-03-01"}, "/range"), ({"range": "2026-02-30/2026-03-01"}, "/range"),
+    ({"range": "2026-03-01/2026-03-31x"}, "/range"), ({"range": 7}, "/range"), ({"expires_at": "2001-01-01T00:00:00Z"}, "/expires_at"), ({"password": "short"}, "/password"), ({"version": 3}, "/version"),
+])  # fmt: skip
+def test_invalid_changes_of_a_share_are_refused(user, expect, body, field):
+    made = share(user)
+    answer = user.call("PATCH", f"/api/shares/{made['share']['id']}", body)
+    assert answer.status == 400 and field in answer.body.decode(), answer
+    assert user.call("GET", "/api/shares").json["shares"] == [made["share"]]
+
+
+def test_a_new_password_ends_what_readers_had_and_other_changes_do_not(user):
+    made = share(user)
+    path, readers = f"/api/shares/{made['share']['id']}", [reader_of(user, made["token"])]
+    for password in (PASSWORD, "another battery", None):
+        assert user.call("PATCH", path, {"password": password}).status == 200
+        for reader in readers:
+            assert [reader.call("GET", each).status for each in READERS] == [401] * len(READERS)
+        readers.append(reader_of(user, made["token"], password))
+        assert user.call("PATCH", path, {"title": f"T {password}"}).status == 200
+        assert readers[-1].call("GET", "/api/shared").json["title"] == f"T {password}"
+    assert access(user, made["token"]).status == 200
+
+
+def test_a_reader_of_a_tag_sees_its_links_but_no_id_and_no_destination(owner):
+    reader = reader_of(owner, share(owner, tag="mail")["token"])
+    answer = reader.call("GET", f"/api/shared/stats/top?{urllib.parse.urlencode(RANGE)}")
+    own = owner.call("GET", f"/api/stats/top?{urllib.parse.urlencode(RANGE | {'tag': 'mail'})}").json["links"]
+    assert answer.json["links"] == [{name: value for name, value in link.items() if name != "id"} for link in own] and len(own) == 2
+    assert "secret" not in answer.body.decode()
 
 
 # --- its statistics are those that its owner sees ---
@@ -194,7 +301,8 @@ def test_invalid_shares_are_refused(owner, expect, body, fields):
 def test_api_keys_without_the_scope_cannot_manage_shares(user, database, expect, scopes):
     made, key = share(user), Api(user.base)
     key.token = insert_api_key(database, user.id, scopes)
-    for method, path, body in (("POST", "/api/shares", {"tag": "x"}), ("GET", "/api/shares", None), ("DELETE", f"/api/shares/{made['share']['id']}", None)):
+    one = f"/api/shares/{made['share']['id']}"
+    for method, path, body in (("POST", "/api/shares", {"tag": "x"}), ("GET", "/api/shares", None), ("DELETE", one, None), ("PATCH", one, {"title": "x"}), ("GET", one + "/logo", None)):
         assert expect(key.call(method, path, body), 403)["type"] == "/problems/scope"
 
 
@@ -203,7 +311,8 @@ def test_shares_of_others_are_neither_listed_nor_revoked(user, service, database
     for role in ("user", "admin"):
         other = User(service, database, role)
         assert other.call("GET", "/api/shares").json == {"shares": []}
-        expect(other.call("DELETE", f"/api/shares/{made}"), 404)
+        for method, below, body in (("DELETE", "", None), ("GET", "", None), ("PATCH", "", {"title": "x"}), ("GET", "/logo", None)):
+            expect(other.call(method, f"/api/shares/{made}{below}", body), 404)
     assert len(user.call("GET", "/api/shares").json["shares"]) == 1
 
 
@@ -308,14 +417,14 @@ def forgeries(token, share_id, user_id):
     header = {"alg": "HS256", "typ": "JWT"}
     def claims(**changes):
         now = int(time.time())
-        made = {"sub": f"share:{name}", "iat": now, "exp": now + 3600, "jti": str(uuid.uuid4()), **changes}
+        made = {"sub": f"share:{name}", "iat": now, "exp": now + MONTH_S, "jti": str(uuid.uuid4()), **changes}
         return {name: value for name, value in made.items() if value is not None}
 
     yield "control", sign(header, claims()), 200
     yield "another secret", sign(header, claims(), "x" * 32), 401
     yield "no algorithm", sign({"alg": "none", "typ": "JWT"}, claims()), 401
-    yield "valid for too long", sign(header, claims(exp=int(time.time()) + 3602)), 401
-    yield "expired", sign(header, claims(iat=int(time.time()) - 3600, exp=int(time.time()) - 1)), 401
+    yield "valid for too long", sign(header, claims(exp=int(time.time()) + MONTH_S + 2)), 401
+    yield "expired", sign(header, claims(iat=int(time.time()) - MONTH_S, exp=int(time.time()) - 1)), 401
     yield "never expires", sign(header, claims(exp=None)), 401
     yield "a generation", sign(header, claims(gen=1)), 401
     yield "the id of the share", sign(header, claims(sub=f"share:{share_id}")), 401
@@ -355,9 +464,9 @@ def test_the_access_token_of_a_lost_share_does_not_open_the_next_one_with_its_id
     assert reader.call("GET", "/api/shared").status == 401
 
 
-def test_an_access_token_is_valid_for_an_hour_at_most(user):
+def test_an_access_token_is_valid_for_thirty_days_at_most(user):
     answer = access(user, share(user)["token"])
-    assert answer.json["token_type"] == "Bearer" and answer.json["expires_in"] == 3600
+    assert answer.json["token_type"] == "Bearer" and answer.json["expires_in"] == MONTH_S
     assert answer.headers["cache-control"] == "no-store"
 
 

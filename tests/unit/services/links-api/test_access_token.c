@@ -60,20 +60,25 @@ TEST_CASE(keeps_the_generation_and_treats_a_missing_one_as_0)
 	assert_int_equal(claims.generation, INT64_MAX);
 }
 
-TEST_CASE(the_token_of_a_share_is_none_of_a_user_and_ends_after_an_hour)
+TEST_CASE(the_token_of_a_share_is_none_of_a_user_and_ends)
 {
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims;
 	uint8_t hash[DIGEST_SIZE], read[DIGEST_SIZE];
+	int64_t generation;
 	const int64_t end_us = NOW_US + ACCESS_TOKEN_SHARE_LIFETIME_S * INT64_C(1000000);
 	digest_sha256("share", 5, hash);
-	assert_int_equal(access_token_issue_for_share(SECRET, hash, NOW_US, token), OK);
-	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, read), OK);
+	assert_int_equal(access_token_issue_for_share(SECRET, hash, 3, NOW_US, token), OK);
+	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, read, &generation),
+	                 OK);
 	assert_memory_equal(read, hash, DIGEST_SIZE);
-	assert_int_equal(access_token_verify_for_share(SECRET, token, end_us, read), ERR_LIMIT);
+	assert_int_equal(generation, 3);
+	assert_int_equal(access_token_verify_for_share(SECRET, token, end_us, read, &generation),
+	                 ERR_LIMIT);
 	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &claims), ERR_INVALID);
 	assert_int_equal(access_token_issue(SECRET, 7, 0, NOW_US, token), OK);
-	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, read), ERR_INVALID);
+	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, read, &generation),
+	                 ERR_INVALID);
 }
 
 TEST_CASE(gives_each_token_a_unique_id)
