@@ -557,9 +557,10 @@ def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
 
 def test_a_service_that_fails_is_not_taken_for_a_logout(page, window, user):
     session = "**/api/auth/session"
-    page.route(session, lambda route: route.fulfill(status=503, json={"type": "/problems/temporarily-unavailable", "status": 503}))
+    page.route(session, lambda route: route.fulfill(status=503, headers={"X-Request-Id": "r-503"}, json={"type": "/problems/temporarily-unavailable", "status": 503}))
     page.goto(f"{window.base}/app/links")
     expect(page.get_by_role("alert")).to_contain_text("The service is unavailable for the moment.")
+    expect(page.locator(".request-id")).to_have_text("Request r-503")
     assert page.get_by_role("link", name="Log in").count() == 0
     page.unroute(session)
     expect(page.get_by_role("heading", level=1)).to_have_text("Links")

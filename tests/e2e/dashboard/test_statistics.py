@@ -84,6 +84,7 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     shown.get_by_label("Password").fill("something else")
     shown.keyboard.press("Enter")
     expect(shown.get_by_role("alert")).to_contain_text("The password is wrong.")
+    expect(shown.locator(".request-id")).to_have_count(0)
     shown.get_by_label("Password").fill("only for the board")
     shown.keyboard.press("Enter")
     expect(shown.get_by_role("heading", level=1, name="For the board")).to_be_visible()

@@ -20,7 +20,7 @@ export function texts() {
       const found = new Set();
       for (const id of this.getModuleIds()) if (FIRST.test(id)) closure(this, id, found);
       const code = [...found].filter((id) => id.includes("/dashboard/src/")).map((id) => readFileSync(id, "utf8")).join("\n");
-      const early = keysOf("en_more").filter((key) => code.includes(`"${key}"`) || code.includes(`"${key.replace(/_(one|other)$/, "")}"`));
+      const early = keysOf("en_more").filter((key) => code.includes(`"${key}"`) || code.includes(`"${key.replace(/_(zero|one|two|few|many|other)$/, "")}"`));
       if (early.length > 0) this.error(`these texts are needed in the first view; move them from i18n/*_more.ts to the other files: ${early.join(", ")}`);
     },
   };

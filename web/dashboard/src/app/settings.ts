@@ -15,10 +15,15 @@ export const useZoneSetting = (): string => useStore(zone);
 /** The zone of all dates that are shown and of days in statistics. */
 export const currentZone = (): string => zone.get() || browserZone();
 
+/** What the system's clock was when its zone was asked for: the answer takes long, and each date needs it. */
+const clock = { zone: "", offset: 0 };
+
 /** Of the system's clock. Chromium calls a zone that it does not know Etc/Unknown, and Intl throws for that. */
 export function browserZone(): string {
+  const offset = new Date().getTimezoneOffset();
+  if (clock.zone && clock.offset === offset) return clock.zone;
   const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return isKnownZone(name) ? currentName(name) : offsetZone();
+  return Object.assign(clock, { zone: isKnownZone(name) ? currentName(name) : offsetZone(), offset }).zone;
 }
 
 /** The zone without summer time whose clocks agree with the system's now: Etc/GMT-3 is three hours ahead of UTC. */

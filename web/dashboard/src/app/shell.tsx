@@ -109,7 +109,7 @@ export function Preferences() {
   };
   return (
     <div class="preferences">
-      <SelectField isLabelHidden label={t("language")} value={language} options={Object.entries(languages)} onChange={chooseLanguage} />
+      <SelectField isLabelHidden label={t("language")} value={language} options={Object.entries(languages).map(([code, { name }]) => [code, name])} onChange={chooseLanguage} />
       <SelectField
         isLabelHidden
         label={t("theme")}

@@ -2,10 +2,11 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import { currentLocale, t, tMaybe } from "../i18n";
+import { intl } from "../lib/intl";
 
 function retryText(seconds: number): string {
   const [unit, size] = ([["hour", 3600], ["minute", 60]] as const).find(([, each]) => seconds >= each) ?? (["second", 1] as const);
-  return t("retry.after", { time: new Intl.RelativeTimeFormat(currentLocale()).format(Math.ceil(seconds / size), unit) });
+  return t("retry.after", { time: intl("RelativeTimeFormat", currentLocale()).format(Math.ceil(seconds / size), unit) });
 }
 
 /** What went wrong, in the user's language if the catalogue knows the problem, and what to do. */
@@ -19,7 +20,7 @@ export function explain(error: ApiError): string {
 }
 
 /**
- * In a form, the field that was refused gets the focus and comes into view with its error. What a user can correct has no request id.
+ * In a form, the field that was refused gets the focus and comes into view with its error. A request id is for the operator: it is shown only where the server failed.
  * With retry, the page tries again by itself while the service is unavailable.
  */
 export function ErrorBox({ error, retry }: { error: ApiError; retry?: () => void }) {
@@ -36,7 +37,7 @@ export function ErrorBox({ error, retry }: { error: ApiError; retry?: () => void
     <div class="error-box" role="alert" ref={box}>
       <p>{explain(error)}</p>
       {retry && error.status === 503 && <p>{t("retry.self")}</p>}
-      {error.requestId && !error.problem?.errors?.length && (
+      {error.requestId && error.status >= 500 && (
         <p class="request-id">
           {t("request.id")} <code>{error.requestId}</code>
         </p>

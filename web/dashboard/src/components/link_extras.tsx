@@ -4,6 +4,7 @@ import { currentZone } from "../app/settings";
 import { currentLocale, t, tError } from "../i18n";
 import { type Condition, DAYS, type Extras, newCondition, newRule, newVariant, type RuleDraft, sharesOf, type Subject, SUBJECTS, type VariantDraft } from "../lib/extras";
 import { formatShare, formatValue } from "../lib/format";
+import { intl } from "../lib/intl";
 import { DecisionTester } from "./decision_tester";
 import { Field, SelectField, TextField } from "./field";
 import { Fold } from "./fold";
@@ -23,7 +24,7 @@ const NO_COUNTRIES = ["AC", "CP", "CQ", "DG", "EA", "EU", "EZ", "IC", "QO", "TA"
 /** All countries that the browser can name. A code of the past, as DD, has the name of what it became. */
 function countries(): string[] {
   const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
-  const names = new Intl.DisplayNames(currentLocale(), { type: "region", fallback: "none" });
+  const names = intl("DisplayNames", currentLocale(), { type: "region", fallback: "none" });
   const isCurrent = (code: string) => new Intl.Locale(`und-${code}`).region === code && !NO_COUNTRIES.includes(code);
   return letters.flatMap((first) => letters.map((second) => first + second)).filter((code) => names.of(code) && isCurrent(code));
 }
@@ -75,7 +76,7 @@ function ValuesField({ subject, label, values, error, onChange }: { subject: Sub
   );
 }
 
-const dayName = (day: string) => new Intl.DateTimeFormat(currentLocale(), { weekday: "short", timeZone: "UTC" }).format(Date.UTC(2024, 0, 1 + DAYS.indexOf(day as "mon"))); // 1 January 2024 was a Monday
+const dayName = (day: string) => intl("DateTimeFormat", currentLocale(), { weekday: "short", timeZone: "UTC" }).format(Date.UTC(2024, 0, 1 + DAYS.indexOf(day as "mon"))); // 1 January 2024 was a Monday
 
 function WeekFields({ condition, change }: { condition: Condition; change: (part: Partial<Condition>) => void }) {
   const toggle = (day: string) => change({ days: DAYS.filter((each) => condition.days.includes(each) !== (each === day)) });

@@ -1,4 +1,5 @@
 import type { Schemas } from "../api/client";
+import { intl } from "../lib/intl";
 import { readLocal, writeLocal } from "../lib/local";
 import { createStore, useStore } from "../lib/store";
 import { en } from "./en";
@@ -7,22 +8,25 @@ import type { enMore } from "./en_more";
 export type Key = keyof typeof en | keyof typeof enMore;
 /** What is wrong with a field, as the server names it. English has a text only where the server's detail is not clear enough. */
 type ErrorKey = `error.${Schemas["FieldErrorCode"]}`;
+type Stem<K> = K extends `${infer S}_other` ? S : never;
+/** The forms of a number that English does not have. Each language has those of Intl.PluralRules, which the unit tests know; the text of _other stands in for one that is missing. */
+type Forms<K> = { [F in `${Stem<K>}_${"zero" | "two" | "few" | "many"}`]?: string };
 /** A catalogue has every key of English. Keys that end in _one and _other are forms of a number. */
-export type Catalogue = Record<keyof typeof en | ErrorKey, string>;
-export type MoreTexts = Record<keyof typeof enMore, string>;
+export type Catalogue = Record<keyof typeof en | ErrorKey, string> & Forms<keyof typeof en>;
+export type MoreTexts = Record<keyof typeof enMore, string> & Forms<keyof typeof enMore>;
 
 interface Language {
+  name: string;
   first: () => Promise<{ default: Record<keyof typeof en, string> & Partial<Catalogue> }>;
   /** Of the pages that are not in the first view. */
   more: () => Promise<{ default: MoreTexts }>;
 }
 
 /** A further language is two files of this folder and a line here. build/texts.mjs says which texts belong into which. */
-const catalogues: Record<string, Language> = {
-  en: { first: async () => ({ default: en }), more: () => import("./en_more") },
-  de: { first: () => import("./de"), more: () => import("./de_more") },
+export const languages: Record<string, Language> = {
+  en: { name: "English", first: async () => ({ default: en }), more: () => import("./en_more") },
+  de: { name: "Deutsch", first: () => import("./de"), more: () => import("./de_more") },
 };
-export const languages: Record<string, string> = { en: "English", de: "Deutsch" };
 
 interface Loaded {
   locale: string;
@@ -54,7 +58,7 @@ function preferred(): string {
 }
 
 export async function loadLanguage(language = preferred()): Promise<void> {
-  const catalogue = catalogues[language] as Language;
+  const catalogue = languages[language] as Language;
   const [first, more] = await Promise.all([catalogue.first(), moreTexts ? catalogue.more() : undefined]);
   document.documentElement.lang = language;
   loaded.set({ locale: language, region: regionOf(language), texts: { ...first.default, ...more?.default } });
@@ -81,12 +85,10 @@ export function t(key: Key, values: Values = {}): string {
   return (loaded.get().texts[key] ?? key).replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 
-type PluralKey = Key extends infer K ? (K extends `${infer Stem}_other` ? Stem : never) : never;
-
 /** Like t, in the form that the language has for the number: tn("links", 3). */
-export function tn(stem: PluralKey, count: number, values: Values = {}): string {
-  const form = new Intl.PluralRules(loaded.get().locale).select(count) === "one" ? "one" : "other";
-  return t(`${stem}_${form}` as Key, { count: new Intl.NumberFormat(currentLocale()).format(count), ...values });
+export function tn(stem: Stem<Key>, count: number, values: Values = {}): string {
+  const key = `${stem}_${intl("PluralRules", loaded.get().locale).select(count)}`;
+  return t((tMaybe(key) === undefined ? `${stem}_other` : key) as Key, { count: intl("NumberFormat", currentLocale()).format(count), ...values });
 }
 
 /** What the server says about a field, in the user's language. {n} and {m} are the numbers of its detail. */

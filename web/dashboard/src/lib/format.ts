@@ -1,21 +1,22 @@
 import { currentZone } from "../app/settings";
 import { currentLocale, t, tMaybe } from "../i18n";
+import { intl } from "./intl";
 import { dateIn } from "./range";
 
-export const formatCount = (count: number): string => new Intl.NumberFormat(currentLocale()).format(count);
+export const formatCount = (count: number): string => intl("NumberFormat", currentLocale()).format(count);
 
 /** 12.3K: for places where the exact number stands beside or below. */
 export const formatCompact = (count: number): string =>
-  new Intl.NumberFormat(currentLocale(), { notation: "compact", maximumFractionDigits: 1 }).format(count);
+  intl("NumberFormat", currentLocale(), { notation: "compact", maximumFractionDigits: 1 }).format(count);
 
 export const formatShare = (share: number): string =>
-  new Intl.NumberFormat(currentLocale(), { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share);
+  intl("NumberFormat", currentLocale(), { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share);
 
 export const formatChange = (share: number): string =>
-  new Intl.NumberFormat(currentLocale(), { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" }).format(share);
+  intl("NumberFormat", currentLocale(), { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" }).format(share);
 
 const dates = (options: Intl.DateTimeFormatOptions) => (time: string | number) =>
-  new Intl.DateTimeFormat(currentLocale(), { timeZone: currentZone(), ...options }).format(new Date(time));
+  intl("DateTimeFormat", currentLocale(), { timeZone: currentZone(), ...options }).format(new Date(time));
 
 export const formatDate = dates({ day: "numeric", month: "short", year: "numeric" });
 export const formatDay = dates({ weekday: "short", day: "numeric", month: "short" });
@@ -30,7 +31,7 @@ export const formatHour = dates({ weekday: "short", hour: "2-digit", minute: "2-
 export function formatSpan(from: string, to: string, zone = currentZone()): string {
   const [begin, end] = [Date.parse(from), Date.parse(to)];
   const isMidnight = dateIn(zone, end) !== dateIn(zone, end - 1);
-  const format = new Intl.DateTimeFormat(currentLocale(), { timeZone: zone, dateStyle: "medium", ...(isMidnight ? {} : { timeStyle: "short" }) });
+  const format = intl("DateTimeFormat", currentLocale(), { timeZone: zone, dateStyle: "medium", ...(isMidnight ? {} : { timeStyle: "short" }) });
   return format.formatRange(begin, isMidnight ? end - 1 : end);
 }
 
@@ -47,14 +48,14 @@ export function formatRelative(time: string, now = Date.now()): string {
   const seconds = (Date.parse(time) - now) / 1000;
   const step = STEPS.find(([, size]) => Math.abs(seconds) >= size);
   if (!step) return t("now");
-  const format = new Intl.RelativeTimeFormat(currentLocale(), { numeric: "auto" });
+  const format = intl("RelativeTimeFormat", currentLocale(), { numeric: "auto" });
   const amount = seconds / step[1];
   return format.format(amount > 0 ? Math.round(amount) : Math.trunc(amount), step[0]); // 8 hours from now are not 7 a second later
 }
 
 function named(type: "region" | "language", code: string): string {
   try {
-    return new Intl.DisplayNames(currentLocale(), { type }).of(code) ?? code;
+    return intl("DisplayNames", currentLocale(), { type }).of(code) ?? code;
   } catch {
     return code; // not a code that the browser knows
   }

@@ -4,6 +4,7 @@ import { useQuery } from "../api/use_query";
 import { ErrorBox, Skeleton } from "../components/feedback";
 import { currentLocale, type Key, t, tn } from "../i18n";
 import { formatClock, formatCount, formatRelative, formatTime } from "../lib/format";
+import { intl } from "../lib/intl";
 
 const POLL_MS = 5_000;
 /** Counts of the server stop here. */
@@ -19,7 +20,7 @@ const upTo = (count: number) => (count >= COUNTED_MAX ? `≥ ${formatCount(COUNT
 function lasting(ms: number): string {
   const steps = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000], ["second", 1_000]] as const;
   const [unit, size] = steps.find(([, size]) => ms >= size) ?? (["second", 1_000] as const);
-  return new Intl.NumberFormat(currentLocale(), { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 0 }).format(ms / size);
+  return intl("NumberFormat", currentLocale(), { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 0 }).format(ms / size);
 }
 
 function ProblemCard({ problem }: { problem: Problem }) {
