@@ -163,6 +163,18 @@ CREATE TABLE tag_colors (
     PRIMARY KEY (workspace_id, tag)
 );
 
+-- Campaign parameters that people of a workspace fill in together (services/links-api/links/utm_template.c).
+CREATE TABLE utm_templates (
+    workspace_id bigint NOT NULL REFERENCES workspaces (id),
+    name         text COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 50),
+    utm_source   text NOT NULL CHECK (length(utm_source) <= 100),
+    utm_medium   text NOT NULL CHECK (length(utm_medium) <= 100),
+    utm_campaign text NOT NULL CHECK (length(utm_campaign) <= 100),
+    utm_term     text NOT NULL CHECK (length(utm_term) <= 100),
+    utm_content  text NOT NULL CHECK (length(utm_content) <= 100),
+    PRIMARY KEY (workspace_id, name)
+);
+
 -- Statistics of one link or tag that the holder of a token may read
 -- (docs/decisions/0060-shared-statistics.md). Only the token's SHA-256 is stored. A share ends with its
 -- row, at expires_at, and while its link is DELETED, or its workspace's sponsor is blocked.
@@ -192,7 +204,7 @@ GRANT SELECT ON links, link_aliases, link_visit_limits TO waymark_redirector;
 GRANT UPDATE (taken) ON link_visit_limits TO waymark_redirector;
 -- Visits on Kafka carry the workspace and the tags of their link.
 GRANT SELECT (id, workspace_id, tags) ON links TO waymark_consumer;
-GRANT SELECT, INSERT, UPDATE, DELETE ON links, link_aliases, link_visit_limits, link_notes, tag_colors, shares TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON links, link_aliases, link_visit_limits, link_notes, tag_colors, utm_templates, shares TO waymark_links_api;
 GRANT SELECT, UPDATE, DELETE ON links TO waymark_janitor;
 GRANT SELECT, INSERT, UPDATE ON link_keeping TO waymark_janitor;
 GRANT SELECT ON link_keeping TO waymark_links_api;

@@ -395,6 +395,13 @@ enum http_progress tag_handlers_patch(void *ctx, struct http_exchange *x);
 /* Removes the tag from its links, and its color → 204, 404, 422 */
 enum http_progress tag_handlers_delete(void *ctx, struct http_exchange *x);
 
+/* The workspace's templates of campaign parameters → 200 {templates} */
+enum http_progress utm_template_list(void *ctx, struct http_exchange *x);
+/* Creates or replaces the one of that name. {utm_source?, …} → 204, 400, 409 (there are 50) */
+enum http_progress utm_template_put(void *ctx, struct http_exchange *x);
+/* → 204, 404 */
+enum http_progress utm_template_delete(void *ctx, struct http_exchange *x);
+
 /* → 200 text/event-stream, 400 (Last-Event-ID), 406, 429 "busy" */
 enum http_progress live_handlers_get(void *ctx, struct http_exchange *x);
 

@@ -356,7 +356,8 @@ static enum err delete_rest(struct pg_conn *conn, int64_t id)
 		"i AS (DELETE FROM invitations WHERE workspace_id = $1), "
 		"k AS (DELETE FROM api_keys WHERE workspace_id = $1), "
 		"s AS (DELETE FROM shares WHERE workspace_id = $1), "
-		"t AS (DELETE FROM tag_colors WHERE workspace_id = $1) "
+		"t AS (DELETE FROM tag_colors WHERE workspace_id = $1), "
+		"u AS (DELETE FROM utm_templates WHERE workspace_id = $1) "
 		"UPDATE workspaces SET name = '', closing = NULL WHERE id = $1 RETURNING id",
 		id);
 }

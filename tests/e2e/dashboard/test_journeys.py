@@ -123,6 +123,33 @@ def test_campaign_parameters_stay_whatever_is_typed_first(page, window, user):
     assert saved_url(page, user, second) == "https://example.com/summer?utm_source=poster"
 
 
+def test_a_template_fills_in_campaign_parameters_and_keeps_what_was_typed(page, window, user):
+    window.goto("/links?edit=new")
+    form = page.get_by_role("dialog")
+    form.get_by_text("Campaign parameters").click()
+    field = lambda name: form.get_by_label(name, exact=True)
+    expect(form.get_by_role("button", name="Save template")).to_be_disabled()
+    field("Source").fill("letter & more")
+    field("Medium").fill("mail")
+    field("New template").fill("Letter")
+    field("New template").press("Enter")
+    expect(field("Template")).to_have_value("Letter")
+    assert user.call("GET", "/api/utm-templates").json["templates"] == [{"name": "Letter", "utm_source": "letter & more", "utm_medium": "mail", "utm_campaign": "", "utm_term": "", "utm_content": ""}]
+    assert window.violations() == []
+    field("Source").fill("poster")
+    field("Campaign").fill("spring")
+    field("Destination").fill("https://bücher.example/?utm_source=a&x=1&utm_source=b#grün")
+    field("Template").select_option("Letter")
+    expect(field("Destination")).to_have_value("https://bücher.example/?x=1&utm_campaign=spring&utm_source=letter%20%26%20more&utm_medium=mail#grün")
+    field("Campaign").fill("")
+    form.get_by_role("button", name="Delete template").click()
+    expect(field("Template")).to_have_count(0)
+    assert user.call("GET", "/api/utm-templates").json["templates"] == []
+    # It can be saved again at once.
+    form.get_by_role("button", name="Save template").click()
+    expect(field("Template")).to_have_value("Letter")
+
+
 def test_an_edit_is_undone_and_never_something_before_it(page, window, user):
     link, other = user.create("https://example.com/first", title="First"), user.create("https://www.example.com/other")
     window.goto("/links")

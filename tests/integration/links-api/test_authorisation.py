@@ -109,6 +109,7 @@ class Resources:
             self.by_kind["user"][name] = self.by_kind["member"][name] = [user.id]
             invitation = user.call("POST", "/api/invitations", {"email": f"{self.marks[name]}@example.com", "role": "viewer"}).json
             self.by_kind["invitation"][name] = [invitation["invitation"]["id"]]
+            assert user.call("PUT", "/api/utm-templates/letter", {"utm_source": self.marks[name]}).status == 204
             share = user.call("POST", "/api/shares", {"link_id": link["id"], "title": self.marks[name], "logo": "iVBORw0KGgo="}).json
             self.by_kind["share"][name] = [share["share"]["id"]]
             insert_session(database, user.id)
@@ -154,6 +155,7 @@ class Resources:
             "link_notes": "link_id AS id, notes",
             "link_aliases": "link_id AS id, slug",
             "tag_colors": "workspace_id AS id, tag, color",
+            "utm_templates": "workspace_id AS id, name, utm_source",
             "password_resets": "user_id AS id, token_hash",
             "workspaces": "id, name, sponsor_id, requires_second_factor, default_forward_query, default_forward_path, deleted_at",
             "members": "workspace_id AS id, user_id, role",

@@ -460,6 +460,7 @@ def test_after_the_week_nothing_of_a_workspace_is_left_but_links_for_the_janitor
     assert owner.call("PATCH", "/api/tags/spring", {"color": "#123456"}).status == 200
     assert owner.call("POST", "/api/shares", {"link_id": link["id"]}).status == 201
     assert owner.call("POST", "/api/keys", {"name": "k", "scopes": ["links:read"]}).status == 201
+    assert owner.call("PUT", "/api/utm-templates/letter", {"utm_source": "letter"}).status == 204
     invite(owner, team.stranger.email)
     database.run("INSERT INTO rollup_workspace_day (workspace_id, day, humans, bots, uniques) SELECT %s, current_date - n, 1, 0, 0 FROM generate_series(1, 1200) AS n", team.id)
     assert owner.call("DELETE", "/api/workspace", {"name": "Team"}).status == 204
@@ -469,7 +470,7 @@ def test_after_the_week_nothing_of_a_workspace_is_left_but_links_for_the_janitor
     age(database, team.id, "1 hour")
     assert kind_of(owner.call("POST", "/api/workspace/restore")) == (409, "state")
     wait_until(lambda: database.value("SELECT closing FROM workspaces WHERE id = %s", team.id) is None, 60, "the end")
-    tables = ("members", "invitations", "api_keys", "shares", "tag_colors", "rollup_workspace_day")
+    tables = ("members", "invitations", "api_keys", "shares", "tag_colors", "utm_templates", "rollup_workspace_day")
     assert {t: database.value(f"SELECT count(*) FROM {t} WHERE workspace_id = %s", team.id) for t in tables} == dict.fromkeys(tables, 0)
     assert database.run("SELECT name, deleted_at IS NULL FROM workspaces WHERE id = %s", team.id) == [("", False)]
     expect(owner.call("GET", "/api/workspace"), 404)

@@ -1,6 +1,7 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
 import { shortBase } from "../app/instance";
+import { useQuery } from "../api/use_query";
 import { useGuard } from "../app/router";
 import { currentUser } from "../app/session";
 import { currentZone } from "../app/settings";
@@ -101,19 +102,73 @@ async function save(draft: Draft, first: Draft, link: Link | null): Promise<Link
 
 type Change = (part: Partial<Draft>) => void;
 
+type UtmTemplate = Schemas["UtmTemplates"]["templates"][number];
+
+/** The workspace's templates. One fills in what it has, and keeps what was typed elsewhere; what the fields say becomes one. */
+function UtmTemplates({ utm, onPick }: { utm: Utm; onPick: (fields: Partial<Utm>) => void }) {
+  const [name, setName] = useState("");
+  const { error, isBusy, run } = useAction();
+  const { data, reload } = useQuery("utm", (signal) => unwrap(api.GET("/api/utm-templates", { signal })));
+  const templates = data?.templates ?? [];
+  const filled = (from: Utm) => Object.fromEntries(UTM_FIELDS.flatMap((field) => (from[field] ? [[field, from[field]]] : []))) as Partial<Utm>;
+  const current = templates.find((each) => UTM_FIELDS.every((field) => each[field] === utm[field]));
+  const canSave = name.trim() !== "" && Object.values(utm).some(Boolean) && !isBusy;
+  const put = (template: string, fields: Utm) =>
+    void run(async () => {
+      await unwrap(api.PUT("/api/utm-templates/{name}", { params: { path: { name: template } }, body: filled(fields) }));
+      setName("");
+      reload();
+    });
+  const remove = (template: UtmTemplate) =>
+    void run(async () => {
+      await unwrap(api.DELETE("/api/utm-templates/{name}", { params: { path: { name: template.name } } }));
+      setName(template.name); // the fields still have the rest of it, so that it can be saved again
+      reload();
+    });
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // it would send the form around it
+    if (canSave) put(name.trim(), utm);
+  };
+  return (
+    <>
+      {templates.length > 0 && (
+        <div class="field-act">
+          <SelectField label={t("utm.template")} value={current?.name ?? ""} options={[["", t("bulk.choose")], ...templates.map((each) => [each.name, each.name] as const)]} onChange={(chosen) => onPick(filled(templates.find((each) => each.name === chosen) ?? utm))} />
+          {current && (
+            <button type="button" class="button" onClick={() => remove(current)}>
+              {t("utm.template.delete")}
+            </button>
+          )}
+        </div>
+      )}
+      <div class="field-act" onKeyDown={onKeyDown}>
+        <TextField label={t("utm.template.name")} maxLength={50} autocomplete="off" value={name} onInput={setName} />
+        <button type="button" class="button" disabled={!canSave} onClick={() => put(name.trim(), utm)}>
+          {t("utm.template.save")}
+        </button>
+      </div>
+      {error && <ErrorBox error={error} />}
+    </>
+  );
+}
+
 function UtmBuilder({ draft, change }: { draft: Draft; change: Change }) {
-  const set = (field: UtmField, value: string) => {
-    const url = draft.original_url.trim() === "" ? "" : withUtm(draft.original_url, field, value);
-    change({ utm: { ...draft.utm, [field]: value }, original_url: url, settled_url: url });
+  const set = (fields: Partial<Utm>) => {
+    const write = (url: string, [field, value]: [string, string]) => withUtm(url, field as UtmField, value);
+    const { original_url, utm } = settle(draft);
+    const url = original_url.trim() === "" ? "" : Object.entries(fields).reduce(write, original_url);
+    change({ utm: { ...utm, ...fields }, original_url: url, settled_url: url });
   };
   return (
     <Fold icon="chart" title={t("utm.title")} summary={Object.values(draft.utm).filter(Boolean).join(" · ")}>
       <p class="hint">{t("utm.hint")}</p>
       <div class="field-grid">
         {UTM_FIELDS.map((field) => (
-          <TextField key={field} label={t(`dimension.${field}`)} value={draft.utm[field]} autocomplete="off" onInput={(value) => set(field, value)} />
+          <TextField key={field} label={t(`dimension.${field}`)} value={draft.utm[field]} autocomplete="off" onInput={(value) => set({ [field]: value })} />
         ))}
       </div>
+      <UtmTemplates utm={draft.utm} onPick={set} />
     </Fold>
   );
 }
@@ -164,6 +219,9 @@ function SlugState({ slug, link }: { slug: string; link: Link | null }) {
 
 function SlugField({ link, draft, error, change }: { link: Link | null; draft: Draft; error: ApiError | undefined; change: Change }) {
   const isTaken = error?.problem?.errors?.[0]?.code === "slug-taken";
+  const refused = useRef({ error, slug: "" });
+  if (refused.current.error !== error) refused.current = { error, slug: draft.slug };
+  const isRefused = error?.fields.slug !== undefined && refused.current.slug === draft.slug;
   return (
     <Field label={t("slug")} hint={link ? t("slug.change.hint") : t("slug.hint")} error={isTaken ? t("slug.taken") : error?.fields.slug}>
       {(control) => (
@@ -174,7 +232,7 @@ function SlugField({ link, draft, error, change }: { link: Link | null; draft: D
             </span>
             <input required={link !== null} pattern="[A-Za-z0-9_\-]([A-Za-z0-9_.\-]{0,98}[A-Za-z0-9_\-])?" title={t("error.slug")} maxLength={100} autocomplete="off" autocapitalize="off" spellcheck={false} placeholder={link ? undefined : t("slug.random")} value={draft.slug} onInput={(event) => change({ slug: event.currentTarget.value })} {...control} />
           </div>
-          <SlugState slug={draft.slug} link={link} />
+          {!isRefused && <SlugState slug={draft.slug} link={link} />}
         </>
       )}
     </Field>
