@@ -141,7 +141,7 @@ def test_everything_can_be_created_and_copied_in_them(env, hostile, visitor):
     expect(page.get_by_text("copied.")).to_be_visible()
     assert visitor.follow(pasted(hostile).rsplit("/", 1)[-1]).headers["location"] == "https://example.com/first"
 
-    hostile.register(unique_email(), "1 temporary link is yours now.")
+    hostile.register(unique_email(), "1 link is yours now.")
     hostile.goto("/links?edit=new")
     page.get_by_text("Campaign parameters").click()
     page.get_by_label("Destination", exact=True).fill("example.com/second")
@@ -156,7 +156,7 @@ def test_everything_can_be_created_and_copied_in_them(env, hostile, visitor):
 
     hostile.goto("/links/bulk")
     page.get_by_label("Addresses").fill("https://example.com/third\nno address")
-    expect(page.get_by_text("1 line has an error")).to_be_visible()
+    expect(page.get_by_text("1 faulty line is left out.")).to_be_visible()
     page.get_by_role("button", name="Create 1 link").click()
     expect(page.get_by_text("1 link created.")).to_be_visible()
 
@@ -216,8 +216,8 @@ def test_a_login_without_a_cookie_says_what_to_do(window, user):
     answer = {"type": "/problems/https-required", "title": "Forbidden", "status": 403, "detail": "x", "instance": "1"}
     page.route("**/api/auth/session", lambda route: route.fulfill(status=403, json=answer) if route.request.method == "POST" else route.continue_())
     log_in()
-    expect(page.get_by_role("alert")).to_contain_text("Put https:// before the address of this page")
+    expect(page.get_by_role("alert")).to_contain_text("Open this page with https://")
     page.unroute("**/api/auth/session")
     page.route("**/api/auth/session", lambda route: route.fulfill(json={"user": None}) if route.request.method == "GET" else route.continue_())
     log_in()
-    expect(page.get_by_role("alert")).to_contain_text("The browser did not keep the login. Allow cookies for this page")
+    expect(page.get_by_role("alert")).to_contain_text("The browser did not keep the login. Allow cookies here")

@@ -171,7 +171,7 @@ def test_an_edit_is_undone_and_never_something_before_it(page, window, user):
 
 def test_a_file_that_excel_saved_keeps_its_letters(page, window, user):
     window.goto("/links/bulk")
-    expect(page.get_by_text("an ended link is deleted with its statistics")).to_be_visible()
+    expect(page.get_by_text("Deleted with its statistics later")).to_be_visible()
     content = "original_url;title\r\nhttps://example.com/größe;Größe für Äpfel – 5 €\r\n"
     for encoding in ("cp1252", "utf-8", "utf-8-sig", "utf-16"):
         page.get_by_label("choose a CSV file").set_input_files({"name": f"{encoding}.csv", "mimeType": "text/csv", "buffer": content.encode(encoding)})
@@ -388,7 +388,7 @@ def test_a_visitor_makes_links_registers_and_creates_several_by_keyboard_alone(w
     window.tab_to("Password")
     keys.type(PASSWORD)
     keys.press("Enter")
-    expect(page.get_by_text("1 temporary link is yours now.")).to_be_visible()
+    expect(page.get_by_text("1 link is yours now.")).to_be_visible()
     window.press("Links")
     expect(page.locator("tbody tr")).to_have_count(1)
     window.press("Create several")
@@ -428,7 +428,7 @@ def test_statistics_are_filtered_and_shared_by_keyboard_alone(page, window, user
     expect(page.get_by_role("dialog").get_by_label("Title", exact=True)).to_be_focused()
     page.keyboard.type("For the board")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_contain_text("Everybody who has it sees these statistics.")
+    expect(page.get_by_role("dialog")).to_contain_text("Whoever has it sees these statistics.")
     window.press("Done")
     window.press("Shares")
     expect(page.get_by_role("row").filter(has_text="For the board")).to_have_count(1)
@@ -441,9 +441,9 @@ def test_500_links_come_from_a_csv_file(page, window, user):
     lines = ["Destination;Title;Tags"] + [f"https://example.com/{i};Page {i};many" for i in range(500)] + ["not an address;;"]
     window.goto("/links/bulk")
     page.get_by_label("choose a CSV file").set_input_files({"name": "links.csv", "mimeType": "text/csv", "buffer": "\r\n".join(lines).encode()})
-    expect(page.get_by_role("listitem").filter(has_text="Line 502")).to_contain_text("This is not a web address.")
+    expect(page.get_by_role("listitem").filter(has_text="Line 502")).to_contain_text("Not a web address")
     expect(page.get_by_text("and 450 more lines")).to_be_visible()
-    expect(page.get_by_text("1 line has an error")).to_be_visible()
+    expect(page.get_by_text("1 faulty line is left out.")).to_be_visible()
     page.get_by_role("button", name="Create 500 links").click()
     expect(page.get_by_text("500 links created.")).to_be_visible()
     assert user.call("GET", "/api/links?tag=many&limit=1").json["pagination"]["total"] == 500
@@ -454,15 +454,15 @@ def test_an_export_that_is_not_understood_is_two_questions(page, window, user):
     rows = ["Kurz,Web,Expires,Clicks"] + [f"https://s.example/{slug},https://example.com/?ids={i};2,04/05/2099,7" for i, slug in enumerate(slugs)]
     window.goto("/links/bulk")
     page.get_by_label("Addresses").fill("\n".join(rows))
-    expect(page.get_by_text("No column is the destination. Which one?")).to_be_visible()
+    expect(page.get_by_text("Which column is the destination?")).to_be_visible()
     expect(page.locator(".first-rows")).to_have_text("\n".join(rows[:3]))
     expect(page.get_by_role("listitem").filter(has_text="Line")).to_have_count(0)
     assert window.violations() == []
-    page.get_by_label("Which one?").select_option("Web (https://example.com/?ids=0;2)")
+    page.get_by_label("Which column is the destination?").select_option("Web (https://example.com/?ids=0;2)")
     expect(page.get_by_role("button", name="Create links")).to_be_disabled()
     page.get_by_label("Which day is 04/05/2099?").select_option("4 May 2099")
-    expect(page.get_by_text("Visits stay with the other shortener: Clicks")).to_be_visible()
-    expect(page.get_by_text("no column of a link has this name: Kurz")).to_be_visible()
+    expect(page.get_by_text("Visits stay there: Clicks")).to_be_visible()
+    expect(page.get_by_text("Unknown columns, left out: Kurz")).to_be_visible()
     page.get_by_role("button", name="Create 3 links").click()
     expect(page.get_by_text("3 links created.")).to_be_visible()
     found = user.call("GET", "/api/links").json["links"]
@@ -488,13 +488,13 @@ def test_lines_with_errors_are_named_and_can_be_corrected(page, window, user):
     window.goto("/links/bulk")
     expect(page.get_by_role("button", name="Create links")).to_be_disabled()
     page.get_by_label("Addresses").fill("original_url,slug\n" + "\n".join(lines))
-    expect(page.get_by_role("listitem").filter(has_text="Line 8 no address")).to_contain_text("This is not a web address.")
+    expect(page.get_by_role("listitem").filter(has_text="Line 8 no address")).to_contain_text("Not a web address")
     page.get_by_role("button", name="Create 49 links").click()
     expect(page.get_by_text("48 links created.")).to_be_visible()
     expect(page.get_by_text("Created: 48 · Refused: 2 · Still to do: 0")).to_be_visible()
     expect(page.get_by_text("2 lines became no link:")).to_be_visible()
     failed = page.get_by_role("region", name="Result").get_by_role("listitem")
-    expect(failed).to_have_text([re.compile("^Line 8 .*not a web address"), re.compile(f"^Line 32 .*{taken}.*Short name: is already used; short names are never")])
+    expect(failed).to_have_text([re.compile("^Line 8 .*Not a web address"), re.compile(f"^Line 32 .*{taken}.*Short name: Taken. Short names are never")])
     page.get_by_role("button", name="Correct 2 lines").click()
     field = page.get_by_label("Addresses")
     expect(field).to_have_value(f"original_url,slug\nno address\nhttps://example.com/30,{taken}")
@@ -551,7 +551,7 @@ def test_the_end_of_a_link_is_in_the_zone_of_the_account(page, window, user):
     window.goto("/links")
     act(page, slug, "Edit")
     page.get_by_text("Start, end and redirect").click()
-    expect(page.get_by_text("In the time zone Asia/Tokyo.")).to_have_count(2)
+    expect(page.get_by_text("Time zone: Asia/Tokyo.")).to_have_count(2)
     page.get_by_label("Ends", exact=True).fill("2030-07-01T09:30")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -571,13 +571,13 @@ def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
     expect(page.locator(".rows .row")).to_contain_text("in 8 hours")
     page.locator("#new-url").fill("example")
     page.get_by_role("button", name="Shorten").click()
-    expect(page.get_by_role("alert")).to_contain_text("This is not a web address.")
+    expect(page.get_by_role("alert")).to_contain_text("Not a web address")
     expect(page.locator(".newest")).to_have_count(0)
     page.locator("#new-url").fill("example.c")
     expect(page.get_by_role("alert")).to_have_count(0)
     page.reload()
     expect(page.get_by_role("link", name=slug)).to_be_visible()
-    window.register(unique_email(), message="1 temporary link is yours now.")
+    window.register(unique_email(), message="1 link is yours now.")
     window.goto("/links")
     expect(row(page, slug)).to_have_count(1)
 
@@ -586,7 +586,7 @@ def test_a_service_that_fails_is_not_taken_for_a_logout(page, window, user):
     session = "**/api/auth/session"
     page.route(session, lambda route: route.fulfill(status=503, headers={"X-Request-Id": "r-503"}, json={"type": "/problems/temporarily-unavailable", "status": 503}))
     page.goto(f"{window.base}/app/links")
-    expect(page.get_by_role("alert")).to_contain_text("The service is unavailable for the moment.")
+    expect(page.get_by_role("alert")).to_contain_text("The service is unavailable.")
     expect(page.locator(".request-id")).to_have_text("Request r-503")
     assert page.get_by_role("link", name="Log in").count() == 0
     page.unroute(session)
@@ -598,7 +598,7 @@ def test_a_page_goes_on_by_itself_after_an_outage(page, window, user):
     keys = re.compile(r"/api/.*/keys$")
     page.route(keys, lambda route: route.fulfill(status=503, json={"type": "/problems/temporarily-unavailable", "status": 503}))
     page.get_by_role("link", name="API keys").click()
-    expect(page.get_by_role("alert")).to_contain_text("This page continues by itself as soon as it is back.")
+    expect(page.get_by_role("alert")).to_contain_text("This page continues by itself.")
     page.unroute(keys)
     expect(page.get_by_role("heading", name="No API keys yet")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
@@ -667,7 +667,7 @@ def test_a_bulk_names_a_date_that_it_cannot_read_before_it_is_sent(page, window,
     }
     bad = ["tomorrow", "12.31.2099", "31.2.2099", "2099-02-31", "02/31/2099", "31.12.2099 25:00"]
     page.get_by_role("textbox").first.fill("\n".join(["original_url,expires_at", *(f"https://example.com/{at},{time}" for at, time in enumerate([*good, *bad]))]))
-    expect(page.get_by_text("A date needs the form 2026-12-31, 31.12.2026 or 12/31/2026")).to_have_count(len(bad))
+    expect(page.get_by_text("Dates: 2026-12-31, 31.12.2026 or 12/31/2026")).to_have_count(len(bad))
     expect(page.get_by_role("row").filter(has_text="example.com/2")).to_contain_text("Ends 31 Dec 2099, 23:59")
     page.get_by_role("button", name=f"Create {len(good)} links").click()
     expect(page.get_by_text(f"{len(good)} links created.")).to_be_visible()
@@ -695,7 +695,7 @@ def test_a_second_factor_is_set_up_and_asked_for_at_the_next_login(page, window,
     code = card.get_by_label("Code", exact=True)
     code.fill("000000")
     card.get_by_role("button", name="Turn on").press("Enter")
-    expect(card.locator(".field-error")).to_contain_text("The code is wrong")
+    expect(card.locator(".field-error")).to_contain_text("Wrong, old or used code.")
     assert window.violations() == [] and window.cut_off() == []
     secret = base64.b32decode(card.locator("p.mono").inner_text().replace(" ", ""))
     code.fill(totp(secret, int(time.time()) // 30))
@@ -744,7 +744,7 @@ def test_tags_are_colored_renamed_merged_and_deleted(page, window, user, visitor
 
     menu_of(page, "sprnig", "Merge")
     page.get_by_label("Into the tag").select_option("spring")
-    expect(page.get_by_role("dialog")).to_contain_text("1 link of sprnig gets the tag spring instead, and sprnig disappears. This cannot be undone.")
+    expect(page.get_by_role("dialog")).to_contain_text("1 link gets spring, and sprnig disappears. This cannot be undone.")
     page.get_by_role("button", name="Merge tags").click()
     expect(page.get_by_role("row").filter(has_text="spring")).to_contain_text("2")
     expect(page.locator("tbody .tag")).to_have_text(["spring", "mail"])
@@ -752,9 +752,9 @@ def test_tags_are_colored_renamed_merged_and_deleted(page, window, user, visitor
     # Renaming to the name of another tag says that it merges, before it does.
     menu_of(page, "mail", "Rename")
     page.get_by_label("Name", exact=True).fill("spring")
-    expect(page.get_by_role("dialog")).to_contain_text("2 links of mail get the tag spring instead")
+    expect(page.get_by_role("dialog")).to_contain_text("2 links get spring, and mail disappears.")
     page.get_by_label("Name", exact=True).press("Enter")
-    expect(page.get_by_role("dialog", name="Merge tags")).to_contain_text("2 links of mail get the tag spring instead")
+    expect(page.get_by_role("dialog", name="Merge tags")).to_contain_text("2 links get spring, and mail disappears.")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(1)
     assert [tag["name"] for tag in user.call("GET", "/api/tags").json["tags"]] == ["mail", "spring"]

@@ -32,22 +32,22 @@ def test_what_is_left_of_the_day_and_a_deleted_name_are_said(env, page, window, 
     expect(page.get_by_role("button", name="Create 2 links")).to_be_visible()
     expect(page.get_by_text("in 24 hours")).to_have_count(0)
     lines.fill("".join(f"https://example.com/{i}\n" for i in range(5)))
-    expect(page.get_by_text("You may create 3 links in 24 hours, and 2 of them are left. The last 3 of these will be refused.")).to_be_visible()
+    expect(page.get_by_text("2 of 3 links in 24 hours are left. The last 3 will be refused.")).to_be_visible()
     lines.fill(f"https://example.com/\t{link['slug']}")
     window.press("Create 1 link")
-    expect(page.get_by_text("belongs to a link that you deleted")).to_be_visible()
+    expect(page.get_by_text("Belongs to a deleted link.")).to_be_visible()
     window.goto("/links?edit=new")
     page.get_by_label("Destination", exact=True).fill("https://example.com/")
     page.get_by_role("dialog").get_by_label("Short name").fill(link["slug"])
     window.press("Create link")
-    expect(page.get_by_role("dialog").locator(".field-error")).to_contain_text("belongs to a link that you deleted")
+    expect(page.get_by_role("dialog").locator(".field-error")).to_contain_text("Belongs to a deleted link.")
 
 
 def test_a_closed_instance_offers_nothing_to_strangers(window):
     page = window.page
     instance = {"registration": "invite", "registration_domains": [], "anonymous_links": False, "public_stats": False, "password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone", "short_base": "https://go.example"}  # fmt: skip
     page.route("**/api/instance", lambda route: route.fulfill(json=instance))
-    for path, said in (("/start", "Log in to create links"), ("/login", "Welcome back"), ("/register", "You need an invitation")):
+    for path, said in (("/start", "Log in to create links"), ("/login", "Welcome back"), ("/register", "By invitation only.")):
         window.goto(path)
         expect(page.get_by_text(said)).to_be_visible()
         expect(page.get_by_role("link", name="Log in").first).to_be_visible()
@@ -56,7 +56,7 @@ def test_a_closed_instance_offers_nothing_to_strangers(window):
         assert window.violations() == []
     instance |= {"registration": "open", "registration_domains": ["example.com", ".corp.example"], "anonymous_links": True}
     window.goto("/register")
-    expect(page.get_by_text("With one of these mail domains: example.com, .corp.example")).to_be_visible()
+    expect(page.get_by_text("Mail domains: example.com, .corp.example")).to_be_visible()
     window.goto("/start")
     expect(page.get_by_role("link", name="Create account")).to_be_visible()
     expect(page.get_by_role("textbox")).to_have_count(1)
@@ -80,7 +80,7 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     window.press("Links")
     expect(page.get_by_role("row").filter(has_text=link["slug"])).to_contain_text("Blocked")
     window.goto(f"/links/{link['id']}")
-    expect(page.get_by_text("The operator has blocked the site")).to_be_visible()
+    expect(page.get_by_text("The operator has blocked its site")).to_be_visible()
     window.goto("/admin/hosts")
     window.press("Unblock evil.example")
     expect(page.get_by_role("row").filter(has_text="evil.example")).to_have_count(0)
@@ -181,7 +181,7 @@ def test_an_administrator_sets_the_documents_of_apps(env, page, window, user):
     window.goto("/admin/apps")
     form = page.locator("form").filter(has_text="Android")
     field = form.get_by_label("/.well-known/assetlinks.json")
-    for text, said in (("[{", "This is not valid JSON."), ('[{"relation": []}]', "/0/relation must have at least one"), ("{}", "must be an array")):
+    for text, said in (("[{", "Not valid JSON."), ('[{"relation": []}]', "/0/relation must have at least one"), ("{}", "must be an array")):
         field.fill(text)
         form.get_by_role("button", name="Save").click()
         expect(form.locator(".field-error")).to_contain_text(said)
@@ -201,7 +201,7 @@ def test_an_administrator_sets_the_documents_of_apps(env, page, window, user):
 def test_the_host_of_an_address_is_blocked_and_shown_before(env, page, window, user):
     make_admin(env, user.email)
     window.goto("/admin/hosts")
-    expect(page.get_by_text("Existing ones stop redirecting within 10 seconds")).to_be_visible()
+    expect(page.get_by_text("existing ones stop within 10 seconds")).to_be_visible()
     host = f"{user.email.partition('@')[0]}.example"
     field = page.get_by_label("Host", exact=True)
     for written, shown in {
@@ -212,7 +212,7 @@ def test_the_host_of_an_address_is_blocked_and_shown_before(env, page, window, u
         expect(page.get_by_text(f"Only the host is blocked: {shown}", exact=True)).to_be_visible()
     for written in (f"www.{host}", f"https://www.{host}/page"):
         field.fill(written)
-        expect(page.get_by_text(f"Only www.{host} is blocked. To block the whole site, enter {host}.")).to_be_visible()
+        expect(page.get_by_text(f"Only www.{host} is blocked. For the whole site, enter {host}.")).to_be_visible()
     for written in (host, "2001:db8::1", "192.0.2.1"):
         field.fill(written)
         expect(page.get_by_text("example.com or an IP address")).to_be_visible()
@@ -256,7 +256,7 @@ def test_an_administrator_sends_an_address_for_a_new_password(env, page, window,
     other.page.get_by_label("Address or token").fill(address)
     other.page.get_by_label("New password").fill(PASSWORD)
     other.page.get_by_role("button", name="Change password").click()
-    expect(other.page.get_by_role("alert")).to_contain_text("wrong, used or expired")
+    expect(other.page.get_by_role("alert")).to_contain_text("Wrong, used or expired")
     other.close()
 
 
@@ -307,7 +307,7 @@ def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user
     expect(page.locator(".health-problems > li")).to_have_count(len(KINDS))
     expect(page.get_by_role("heading", name="<b>NotReady</b> is not ready.")).to_be_visible()
     expect(page.get_by_text("No response within a second")).to_be_visible()
-    expect(page.get_by_text("Clicks are kept in the redirectors' journals and counted later")).to_be_visible()
+    expect(page.get_by_text("Redirects go on, clicks wait in journals.")).to_be_visible()
     journals = page.get_by_role("region", name="Counting").locator("div").filter(has_text="Clicks that wait for Kafka")
     expect(journals.locator("dd")).to_have_text("≥ 12,345")
     lost = page.get_by_role("region", name="Counting").locator("div").filter(has_text="Clicks lost lately")
@@ -319,7 +319,7 @@ def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user
     opened.value.close()
     # A good state must not stay on the screen when it is not known any more.
     page.route("**/api/admin/health", lambda route: route.fulfill(status=503, json={"type": "/problems/temporarily-unavailable", "title": "x", "status": 503, "detail": "x", "instance": "1"}))
-    expect(page.get_by_text("Without PostgreSQL nobody can log in")).to_be_visible()
+    expect(page.get_by_text("Without PostgreSQL, nothing else is known here.")).to_be_visible()
     expect(page.locator(".health-problems")).to_have_count(0)
 
 

@@ -83,7 +83,7 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     shown.goto(address)
     shown.get_by_label("Password").fill("something else")
     shown.keyboard.press("Enter")
-    expect(shown.get_by_role("alert")).to_contain_text("The password is wrong.")
+    expect(shown.get_by_role("alert")).to_contain_text("Wrong password.")
     expect(shown.locator(".request-id")).to_have_count(0)
     shown.get_by_label("Password").fill("only for the board")
     shown.keyboard.press("Enter")
@@ -220,7 +220,7 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
     days = f"{today - datetime.timedelta(days=6)}-to-{today}"
     for path, name in (("/statistics?range=7d", "all"), ("/statistics?range=7d&country=DE&not_browser=Firefox", "all-country-DE-not-browser-Firefox"), ("/statistics?range=7d&tag=spring", "tag-spring"), (f"/links/{link['id']}?range=7d", f"link-{link['slug']}"), ("/statistics?range=7d&bots=include", "all-with-bots")):
         window.goto(path)
-        expect(window.period()).to_contain_text("A unique visitor counts once per link and day (UTC). Visits without a known address count as visits only.")
+        expect(window.period()).to_contain_text("Once per link and day (UTC). Visits without a known address are not among them.")
         file, lines = saved("Save as CSV")
         assert file == f"visits-{name}-{days}.csv"
         visits = "Humans and bots" if "bots=include" in path else "Visits"
@@ -261,10 +261,10 @@ def test_german_files_have_semicolons_and_german_names(browser, user, visitor):
             window.page.get_by_role("button", name=button, exact=True).click()
         return list(csv.reader(pathlib.Path(download.value.path()).open(encoding="utf-8-sig", newline=""), delimiter=";"))
 
-    links = saved("/links", re.compile("CSV sichern"))
-    assert links[0][:2] + links[0][4:] == ["Kurzlink", "Ziel", "Zustand", "Besuche", "Bots", "Menschen und Bots", "Letzter Besuch", "Erstellt"]
+    links = saved("/links", re.compile("CSV speichern"))
+    assert links[0][:2] + links[0][4:] == ["Kurzlink", "Ziel", "Status", "Besuche", "Bots", "Menschen und Bots", "Letzter Besuch", "Erstellt"]
     assert links[1][1:3] == ["https://example.com/?a,b", "Eins; zwei"]
-    figures = saved("/statistics?range=7d", re.compile("CSV sichern"))
+    figures = saved("/statistics?range=7d", re.compile("CSV speichern"))
     assert figures[0] == ["Zeit (Europe/Berlin)", "Besuche", "Eindeutige Besucher", "Bots"] and figures[-1][1:] == ["1", "1", "0"]
     names, visit = saved(f"/links/{link['id']}?range=7d", "CSV")
     assert [visit[names.index(name)] for name in ("utm_source", "utm_medium", "slug")] == ["a;b", "c,d", link["slug"]]

@@ -99,7 +99,7 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     expect(page.get_by_role("heading", level=1)).to_have_text("Members")
     expect(page).to_have_url(re.compile(r"/app/w/\d+/members$"))
     expect(page.get_by_role("button", name="Workspace: Acme & Söhne")).to_be_visible()
-    expect(page.get_by_text("You are alone in this workspace.")).to_be_visible()
+    expect(page.get_by_text("You are alone here.")).to_be_visible()
 
     page.get_by_role("button", name="Invite").click()
     dialog = page.get_by_role("dialog", name="Invite to Acme & Söhne")
@@ -131,7 +131,7 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     other.page.get_by_label("E-mail address").fill(f"another-{unique_email()}")
     other.page.get_by_label("Password").fill(PASSWORD)
     other.page.get_by_role("button", name="Create account and accept").click()
-    expect(other.page.locator(".field-error")).to_contain_text("Use the address that was invited.")
+    expect(other.page.locator(".field-error")).to_contain_text("The invitation is for another address.")
     other.page.get_by_label("E-mail address").fill(colleague)
     other.page.get_by_label("Name").fill("Kim Koch")
     other.page.get_by_role("button", name="Create account and accept").click()
@@ -145,12 +145,12 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     # It works once.
     other.page.goto("about:blank")
     other.page.goto(address)
-    expect(other.page.get_by_role("heading", level=1)).to_have_text("This invitation is not valid any more")
+    expect(other.page.get_by_role("heading", level=1)).to_have_text("This invitation has ended")
     other.close()
 
     page.reload()
     expect(row(page, "Kim Koch")).to_contain_text("Editor")
-    expect(page.get_by_text("Invitations that nobody has accepted yet")).to_have_count(0)
+    expect(page.get_by_text("Open invitations")).to_have_count(0)
     page.get_by_role("link", name="Links", exact=True).click()
     expect(row(page, "by-kim")).to_contain_text("Kim Koch")
 
@@ -191,7 +191,7 @@ def test_an_invitation_is_revoked_and_its_address_is_worth_nothing(team, enter, 
     expect(pending).to_have_count(1)
     guest = browser.open()
     guest.goto(f"/invitation#{revoked.partition('#')[2]}")
-    expect(guest.page.get_by_role("heading", level=1)).to_have_text("This invitation is not valid any more")
+    expect(guest.page.get_by_role("heading", level=1)).to_have_text("This invitation has ended")
     assert guest.violations() == []
     guest.goto("/start")
     guest.goto(f"/invitation#{valid.partition('#')[2]}")
@@ -206,7 +206,7 @@ def test_somebody_who_is_logged_in_with_another_address_is_told_and_comes_in_wit
     window = enter(user)
     page = window.page
     page.goto(f"{window.base}/app/invitation#{address.partition('#')[2]}")
-    expect(page.get_by_text(f"but you are logged in as {user.email}")).to_be_visible()
+    expect(page.get_by_text(f"and you are {user.email}")).to_be_visible()
     expect(page.get_by_role("button", name="Accept the invitation")).to_have_count(0)
     assert window.violations() == []
     page.get_by_role("main").get_by_role("button", name="Log out").click()
@@ -330,7 +330,7 @@ def test_an_owner_hands_over_and_leaves_and_the_last_one_cannot(team, enter):
     window = enter(team.owner)
     page = window.page
     window.goto(f"/w/{team.id}/members")
-    expect(page.get_by_text("You are the only owner.")).to_be_visible()
+    expect(page.get_by_text("Make somebody else owner before you leave.")).to_be_visible()
     expect(row(page, team.owner.email).get_by_role("button")).to_have_count(0)
     page.get_by_role("link", name="Settings", exact=True).click()
     page.get_by_label("To", exact=True).select_option(team.admin.email)
