@@ -117,6 +117,7 @@ OTHERS = {
     "images.registry": "registry.acme.example:5000/w", "images.digests": {"janitor": f"sha256:{'1' * 64}"}, "images.pullSecrets": ["registry"],
     "hosts.links": "ac.me", "hosts.api": "api.ac.me", "trustedProxies": ["10.1.0.0/16"], "kafka.brokers": ["a.example:9094"], "redis.address": "r.example:7000",
     "network": OTHER_NETWORK, "visitors": OTHER_NETWORK, "metrics": OTHER_NETWORK, "dns": OTHER_NETWORK,
+    "backup.schedule": "0 1 * * 0", "backup.keep": "7", "backup.storage": "3Gi",
     "journal.storage": "4Ti", "journal.maxBytes": "1073741824",
     "mail.ports": [2525], "tracing.endpoint": "http://otel.example:4319", "gateway.parentRefs": [{"name": "other"}],
     "users": {name: "other" for name in ("redirector", "links-api", "analytics-consumer", "topics")},

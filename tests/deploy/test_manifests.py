@@ -64,6 +64,10 @@ class Broken:
         container["env"] = [each for each in container["env"] if each["name"] != name]
 
 
+def cron_job(broken, name):
+    return broken.get("CronJob", name)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+
+
 def put(thing, path, value):
     """put(pod, "a.b", 1) sets pod["a"]["b"] = 1 and makes what is missing on the way."""
     *way, last = path.split(".")
@@ -120,6 +124,8 @@ REFERENCES = [
     ("a job that is missing", "production", lambda b: b.drop("Job", "migrate"), "migrate is missing"),
     ("another's image", "local", lambda b: put(b.container("janitor"), "image", "localhost/waymark/redirector:0.1.0"), "runs the image of redirector"),
     ("an unknown image", "production", lambda b: put(b.pod("redirector")["initContainers"][0], "image", "registry.example.com/waymark/haproxy:0.1.0"), "no such image is built"),
+    ("another's image for a restore", "local", lambda b: put(cron_job(b, "restore")["containers"][0], "image", "localhost/waymark/janitor:0.1.0"), "runs the image of janitor"),
+    ("another program for a restore", "local", lambda b: put(cron_job(b, "restore")["containers"][0], "command", ["/bin/migrate"]), "restore runs /bin/migrate"),
     ("another program", "local", lambda b: put(b.container("topics"), "command", ["/bin/topics"]), "runs /bin/topics"),
     ("no autoscaler", "local", lambda b: b.drop("HorizontalPodAutoscaler", "redirector"), "redirector: has 0 autoscalers"),
     ("a readiness that only says alive", "local", lambda b: put(b.container("janitor"), "readinessProbe.httpGet.path", "/livez"), "readinessProbe does not request /readyz"),
@@ -133,6 +139,7 @@ NETWORKS = [
     ("a rule for all ports", "local", lambda b: take(b.get("NetworkPolicy", "to-redis")["spec"]["egress"][0], "ports"), "without peers or without ports"),
     ("no way to Kafka", "production", lambda b: b.drop("NetworkPolicy", "to-kafka"), "StatefulSet/redirector: no egress to kafka"),
     ("another port than that of Redis", "production", lambda b: put(b.get("NetworkPolicy", "to-redis")["spec"]["egress"][0]["ports"][0], "port", 7000), "to-redis: does not allow port 6380"),
+    ("no way of a restore to PostgreSQL", "local", lambda b: b.get("NetworkPolicy", "to-postgres")["spec"]["podSelector"]["matchExpressions"][0]["values"].remove("restore"), "CronJob/restore: no egress to postgres"),
     ("no way to names", "local", lambda b: b.drop("NetworkPolicy", "names"), "no egress to DNS"),
     ("a way that is not needed", "local", lambda b: b.get("NetworkPolicy", "to-redis")["spec"]["podSelector"]["matchExpressions"][0]["values"].append("janitor"), "janitor: needs no egress to redis"),
     ("a way to the internet", "gateway", lambda b: put(b.get("NetworkPolicy", "janitor-destinations"), "spec.podSelector", {}), "redirector: egress to the internet"),
@@ -145,6 +152,7 @@ DESCRIPTION = [
     ("a value that the program refuses", "local", lambda b: put(b.get("ConfigMap", "redirector"), "data.HTTP_LOOPS", "0"), "HTTP_LOOPS: 0 is not between"),
     ("a required variable that is missing", "local", lambda b: take(b.get("ConfigMap", "links"), "data.PUBLIC_BASE_URL"), "PUBLIC_BASE_URL: is required"),
     ("an undocumented key", "production", lambda b: b.variable(b.container("janitor"), "PG_URL_FILE", "/run/secrets/waymark/url"), "PG_URL_FILE: no volume provides"),
+    ("a key that a backup lacks", "production", lambda b: b.variable(cron_job(b, "backup")["containers"][0], "PG_URL_FILE", "/run/secrets/waymark/url"), "CronJob/backup: PG_URL_FILE: no volume provides"),
     ("a secret in the open", "local", lambda b: b.variable(b.container("janitor"), "PG_URL", "postgresql://a:b@c/d"), "PG_URL is a secret"),
     ("a port that the program does not listen on", "local", lambda b: put(b.container("redirector")["ports"][0], "containerPort", 80), "port http is 80, but HTTP_PORT is 8080"),
     ("the lag of another namespace", "production", lambda b: put(b.get("ScaledObject", "analytics-consumer"), "metadata.namespace", "x"), "url must be http://analytics-consumer.x.svc:9090/metrics"),

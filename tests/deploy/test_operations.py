@@ -1,17 +1,15 @@
 """The commands of docs/operations.md and docs/recovery.md select the right objects of the manifests."""
 
-import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 
 import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from manifestlib import description, networks, programs, references, rendering, restricted, tree
+from manifestlib import description, rendering, tree
 
 if not all(path.exists() for path in rendering.TOOLS):
     pytest.skip("kustomize, kubeconform or kube-score is missing: tools/setup test", allow_module_level=True)
@@ -43,23 +41,23 @@ def test_all_deployments_are_rolled_back_together(rendered):
     assert [each["metadata"]["name"] for each in rendered.all("Deployment") if labels_of(each).get(name) != value] == []
 
 
-def test_the_cron_job_fits_into_an_overlay(tmp_path):
-    """The example in docs/recovery.md is valid by all rules of tools/lint/manifests."""
-    (document,) = re.findall(r"```yaml\n(.*?)```", OPERATIONS, re.S)
-    (tmp_path / "backup.yaml").write_text(document)
-    base = os.path.relpath(tree.MANIFESTS / "overlays/local", tmp_path)
-    (tmp_path / "kustomization.yaml").write_text(f"namespace: waymark\nresources: [{base}, backup.yaml]\n")
-    rendered = rendering.render(tmp_path)
-    checks = (restricted, references, networks, description)
-    assert [problem for check in checks for problem in check.check(rendered)] == []
-    # The user is that of PostgreSQL's image.
-    assert [problem for problem in rendering.problems_of_tools(rendered) if not re.search("low (user|group) ID", problem)] == []
-    (pod,) = (each for each in rendered.workloads if each.thing["kind"] == "CronJob")
-    for policy in ("to-postgres", "names"):
-        assert rendering.does_match(rendered.find("NetworkPolicy", policy)["spec"]["podSelector"], pod.labels), policy
-    (migrate,) = (each for each in rendered.workloads if each.thing["kind"] == "Job" and each.app == "migrate")
-    secret = lambda workload: next(volume["secret"] for volume in workload.pod["volumes"] if "secret" in volume)  # noqa: E731
-    assert secret(pod) == secret(migrate)
+@pytest.mark.parametrize("overlay", ["local", "production"])
+def test_the_example_makes_the_backup_run_every_night_and_nothing_else(overlay, tmp_path):
+    (patches,) = re.findall(r"^# kustomization.yaml of your overlay\n(.*?)^```", OPERATIONS, re.M | re.S)
+    base = os.path.relpath(tree.MANIFESTS / "overlays" / overlay, tmp_path)
+    (tmp_path / "kustomization.yaml").write_text(f"namespace: waymark\nresources: [{base}]\n{patches}")
+    jobs = rendering.render(tmp_path).all("CronJob")
+    assert [job["metadata"]["name"] for job in jobs if not job["spec"]["suspend"]] == ["backup"]
+
+
+def test_the_document_names_the_cron_jobs_and_what_they_run(rendered):
+    (table,) = re.findall(r"^\| CronJob \|.*\n\|---.*\n((?:\|.*\n)+)", OPERATIONS, re.M)
+    named = dict(re.findall(r"^\| `([a-z-]+)` \| `([^`]+)`", table, re.M))
+    containers = {each.name: each.containers[0] for each in rendered.workloads if each.thing["kind"] == "CronJob"}
+    runs = {name: " ".join([each["command"][0].removeprefix("/bin/"), *(word for word in each["args"] if word != "/backup/")]) for name, each in containers.items()}
+    assert named == runs
+    made = set(re.findall(r"create job --from=cronjob/([a-z-]+)", OPERATIONS))
+    assert made == set(runs)
 
 
 def requested(overlay, bound):
@@ -87,35 +85,3 @@ def test_the_rules_of_prometheus_become_an_object_of_its_operator(tmp_path):
     subprocess.run(["bash", "-euc", command], cwd=tmp_path, check=True)
     made, wanted = yaml.safe_load((tmp_path / "rules.yaml").read_text()), rendering.render_chart("default").find("PrometheusRule", "waymark")
     assert (made["apiVersion"], made["kind"], made["spec"]) == (wanted["apiVersion"], wanted["kind"], wanted["spec"])
-
-
-def as_the_cluster_shows_it(job):
-    """The Job with the fields that the API server adds, which another Job must not have."""
-    added = {"batch.kubernetes.io/controller-uid": "4711", "controller-uid": "4711", "batch.kubernetes.io/job-name": "migrate", "job-name": "migrate"}
-    shown = json.loads(json.dumps(job))
-    shown["metadata"] |= {"uid": "4711", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}
-    shown["spec"] |= {"selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "4711"}}, "completionMode": "NonIndexed"}
-    shown["spec"]["template"]["metadata"]["labels"] |= added
-    shown["status"] = {"succeeded": 1}
-    return shown
-
-
-@pytest.mark.skipif(not shutil.which("jq"), reason="there is no jq")
-def test_the_job_that_rebuilds_statistics_is_derived_from_the_migration(rendered):
-    name, script = re.search(r"get job (migrate-\S+) --output json \| jq '\n(.*?)' \| kubectl create", OPERATIONS, re.S).groups()
-    migrate = rendered.find("Job", name)
-    made = subprocess.run(["jq", script], input=json.dumps(as_the_cluster_shows_it(migrate)), capture_output=True, text=True, check=True).stdout
-    job = json.loads(made)
-    assert "4711" not in made and "status" not in job
-    (container,) = job["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == migrate["spec"]["template"]["spec"]["containers"][0]["image"]
-    (program,) = container["command"]
-    assert pathlib.PurePath(program).name in (ROOT / "deploy/images/assemble").read_text()
-    assert f"`{pathlib.PurePath(program).name} {' '.join(container['args'])}`" in OPERATIONS
-
-    others = [thing for thing in rendered.things if thing is not migrate]
-    with_it = rendering.Rendering(rendered.name, [*others, job])
-    checks = (restricted.check, references.check_named, networks.check)
-    assert [problem for check in checks for problem in check(with_it)] + rendering.problems_of_tools(with_it) == []
-    needed = {each.removesuffix("_FILE") for each in programs.environment(with_it, container)[0]}
-    assert "PG_URL" in needed and not list(description.check_files(with_it))

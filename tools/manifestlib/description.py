@@ -26,6 +26,14 @@ def containers(rendering):
                 yield workload, container, program, programs.environment(rendering, container)[0]
 
 
+def environments(rendering):
+    """(workload, container, environment) of each container that runs one of our programs or scripts."""
+    for workload in rendering.workloads:
+        for container in workload.containers:
+            if container["name"] in programs.PROGRAMS | programs.DAY_TWO:
+                yield workload, container, programs.environment(rendering, container)[0]
+
+
 def value_of(program, values, name):
     return values.get(name, programs.table(program).get(name))
 
@@ -53,7 +61,7 @@ def files_of(rendering, volume):
 
 def check_files(rendering):
     """Each variable with a path below /run names a file that a volume provides."""
-    for workload, container, program, values in containers(rendering):
+    for workload, container, values in environments(rendering):
         volumes = {volume["name"]: volume for volume in workload.pod.get("volumes", [])}
         mounts = {mount["mountPath"]: volumes.get(mount["name"], {}) for mount in container.get("volumeMounts", [])}
         for name, path in values.items():
@@ -66,7 +74,7 @@ def check_files(rendering):
 
 def check_plain_secrets(rendering):
     """No secret is a value in a pod or in a ConfigMap."""
-    for workload, _, _, values in containers(rendering):
+    for workload, _, values in environments(rendering):
         for name in ("PG_URL", "REDIS_URL", "JWT_SECRET", "KAFKA_SASL_PASSWORD", "SMTP_URL"):
             if name in values:
                 yield f"{workload.where}: {name} is a secret: use {name}_FILE"

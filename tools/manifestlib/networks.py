@@ -13,6 +13,8 @@ NEEDS = {
     "janitor": {"postgres"},
     "migrate": {"postgres"},
     "topics": {"kafka"},
+    **{name: {"postgres"} for name in ("backup", "restore", "kafka-lost", "rebuild-stats")},
+    "republish-links": {"postgres", "kafka"},
 }
 STORES = {"postgres", "redis", "kafka"}
 INTERNET = {80, 443}

@@ -12,6 +12,11 @@ from . import tree
 SERVICES = ("redirector", "links-api", "analytics-consumer", "janitor")
 # By the name of the container.
 PROGRAMS = {name: name for name in (*SERVICES, "migrate")} | {"topics": "waymark-topics"}
+# What the Jobs of components/day-two run, by the name of the container: image and program.
+DAY_TWO = {
+    **{name: ("tools", "backup") for name in ("backup", "restore", "kafka-lost")},
+    "rebuild-stats": ("tools", "rebuild-stats"), "republish-links": ("links-api", "links-api"),
+}  # fmt: skip
 # Read by libraries, not by the programs.
 OF_LIBRARIES = {"PGSSLMODE", "PGSSLROOTCERT"}
 # Files and folders of a pod that this machine may not have, by the variable that names them, and what

@@ -111,9 +111,11 @@ def check_programs(rendering):
     for workload in rendering.workloads:
         for container in workload.containers:
             image, program = image_of(container), programs.PROGRAMS.get(container["name"])
+            wanted = "tools" if workload.is_job else program
+            wanted, program = programs.DAY_TWO.get(container["name"], (wanted, program))
             if image and image not in tree.images():
                 yield f"{workload.where}: no such image is built: {container['image']}"
-            if image and image not in SIDECARS and (container["name"] != workload.app or image != ("tools" if workload.is_job else program)):
+            if image and image not in SIDECARS and (container["name"] != workload.app or image != wanted):
                 yield f"{workload.where}: container {container['name']} runs the image of {image}"
             elif program and container.get("command", [f"/bin/{program}"]) != [f"/bin/{program}"]:
                 yield f"{workload.where}: container {container['name']} runs {' '.join(container['command'])}"

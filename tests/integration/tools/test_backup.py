@@ -7,12 +7,10 @@ import secrets
 import shutil
 import stat
 import subprocess
-import time
 import urllib.parse
 
 import psycopg2
 import pytest
-import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LINK = "INSERT INTO links (slug, link_type, original_url, expires_at) VALUES (%s, 'TEMPORARY', 'https://a.example/', now()) RETURNING id"
@@ -33,9 +31,9 @@ def run(sql, database, *values):
         connection.close()
 
 
-def try_backup(database, *words):
+def try_backup(database, *words, **variables):
     command = [ROOT / "tools/backup", *words]
-    return subprocess.run(command, env={**os.environ, "PG_URL": url_of(database)}, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, env={**os.environ, "PG_URL": url_of(database), **variables}, capture_output=True, text=True, timeout=300, check=False)
 
 
 def backup(database, *words):
@@ -145,29 +143,42 @@ def test_the_copy_has_no_salts(names, copy):
     assert rows.count(b"COPY public.visitor_salts") == 0
 
 
-def script_of_the_cron_job():
-    """Shell and script of the CronJob in docs/recovery.md."""
-    (document,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/recovery.md").read_text(), re.S)
-    container = yaml.safe_load(document)["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
-    return container["command"], container["args"][0]
-
-
-def test_the_cron_job_of_the_document_writes_the_same_copy(names, copy, spied, tmp_path_factory):
-    programs, notes = spied
-    tmp_path = tmp_path_factory.mktemp("volume")
-    (tmp_path / "pg-url").write_text(url_of(names[0]))
-    shell, script = script_of_the_cron_job()
-    script = script.replace("/run/secrets/waymark", str(tmp_path)).replace("/backup", str(tmp_path))
-    old, recent = tmp_path / "old.copy", tmp_path / "recent.copy"
-    for path, days in ((old, 20), (recent, 10)):
+def test_a_folder_keeps_the_newest_copies_and_what_else_is_in_it(names, tmp_path):
+    ours = [tmp_path / f"2026-01-0{day}T0315Z.copy" for day in (1, 2, 3)]
+    others = [tmp_path / name for name in ("by-hand.copy", "2026-01-01T0315Z.copy.x.part")]
+    for path in ours + others:
         path.touch()
-        os.utime(path, (time.time() - days * 86400,) * 2)
-    subprocess.run([*shell, script], env={**os.environ, "PATH": programs}, check=True, timeout=300)
-    assert names[0] in notes.read_text() and urllib.parse.urlsplit(url_of(names[0])).password not in notes.read_text()
-    (written,) = set(tmp_path.iterdir()) - {tmp_path / "pg-url", recent}
-    assert written.suffix == ".copy" and written.stat().st_mode & 0o777 == 0o600
-    entries = lambda path: re.findall(r"^\d+; \d+ \d+ (.*)", subprocess.run(["pg_restore", "--list", path], capture_output=True, text=True, check=True).stdout, re.M)  # noqa: E731
-    assert entries(written) == entries(copy)
+    url = tmp_path / "pg-url"
+    url.write_text(url_of(names[0]))
+    environment = {**os.environ, "PG_URL_FILE": str(url), "BACKUP_KEEP": "2"}
+    environment.pop("PG_URL", None)
+    subprocess.run([ROOT / "tools/backup", "dump", f"{tmp_path}/"], env=environment, check=True, timeout=300)
+    (written,) = set(tmp_path.iterdir()) - {*ours, *others, url}
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d{4}Z\.copy", written.name) and written.stat().st_mode & 0o777 == 0o600
+    assert set(tmp_path.iterdir()) == {written, ours[-1], *others, url}
+    rows = subprocess.run(["pg_restore", "--data-only", "--table", "links", "--file", "-", written], capture_output=True, check=True).stdout
+    assert b"copied" in rows
+
+
+@pytest.mark.parametrize("keep", ["0", "", "many", "-1"])
+def test_a_wrong_number_of_copies_is_refused(names, tmp_path, keep):
+    kept = tmp_path / "2026-01-01T0315Z.copy"
+    kept.touch()
+    done = try_backup(names[0], "dump", f"{tmp_path}/", BACKUP_KEEP=keep)
+    assert (done.returncode != 0 and "BACKUP_KEEP" in done.stderr) == (keep != ""), done
+    assert kept.exists()
+
+
+def test_a_folder_is_restored_from_its_newest_copy_or_a_named_one(names, copy, tmp_path):
+    done = try_backup(names[1], "restore", f"{tmp_path}/")
+    assert done.returncode == 1 and f"{tmp_path}/ has no copy" in done.stderr
+    shutil.copy(copy, tmp_path / "2026-01-01T0315Z.copy")
+    (tmp_path / "2026-01-02T0315Z.copy").touch()
+    done = try_backup(names[1], "restore", f"{tmp_path}/")
+    assert done.returncode == 1 and "2026-01-02T0315Z.copy is damaged" in done.stderr and not exists(names[1])
+    done = try_backup(names[1], "restore", f"{tmp_path}/", BACKUP_COPY="2026-01-01T0315Z.copy")
+    assert done.returncode == 0 and exists(names[1]), done
+    run(f"DROP DATABASE {names[1]} WITH (FORCE)", "postgres")
 
 
 def exists(database):

@@ -64,7 +64,7 @@ capabilities: {drop: [ALL]}
 
 {{/*
 The variables by which the pods of a component reach its stores.
-  root; name; stores: the names of the stores
+  root; name; stores: the names of the stores; kafkaUser: the component whose user of Kafka it is, if not its own
 */}}
 {{- define "waymark.stores" -}}
 {{- $values := .root.Values }}
@@ -90,7 +90,7 @@ KAFKA_SSL_CA_FILE: /run/waymark/authorities/kafka.pem
 {{- end }}
 {{- if $sasl }}
 KAFKA_SASL_MECHANISM: {{ $values.kafka.mechanism }}
-KAFKA_SASL_USERNAME: {{ get $values.kafka.users .name }}
+KAFKA_SASL_USERNAME: {{ get $values.kafka.users (.kafkaUser | default .name) }}
 KAFKA_SASL_PASSWORD_FILE: /run/secrets/waymark/kafka-password
 {{- end }}
 {{- end }}
@@ -115,7 +115,7 @@ The template of the pods of a component.
   root; name: of the component and its container; component: its values; stores: those that it connects to
   env: its other variables, as YAML; http: its port for requests; volumes, mounts: more of them, as lists
   grace: the seconds that it may take to end; startFailures: the seconds that it may take to start
-  kind: of the object that has the template; a Job also has image and command
+  kind: of the object that has the template; a Job also has image, command and args
 */}}
 {{- define "waymark.pod" -}}
 {{- $values := .root.Values }}
@@ -249,6 +249,9 @@ spec:
       imagePullPolicy: {{ $values.images.pullPolicy }}
       {{- with .command }}
       command: [{{ . }}]
+      {{- end }}
+      {{- with .args }}
+      args: {{ toJson . }}
       {{- end }}
       {{- if not $isJob }}
       ports:
