@@ -2,7 +2,7 @@
 
 PROGRAMS := redirector links-api analytics-consumer janitor migrate rebuild-stats waymark-topics embedded-broker
 
-.PHONY: help build demo test test-other check unit one images e2e-images e2e-cluster e2e-spreadsheet e2e-mail e2e-oidc lint bench chaos fuzz memcheck format clean test-build
+.PHONY: help build demo test test-other check unit one images e2e-images e2e-cluster e2e-spreadsheet e2e-mail e2e-oidc clients lint bench chaos fuzz memcheck format clean test-build
 .NOTPARALLEL:
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo '  make e2e-mail   mail through a real server, and pictures of each mail (as root)'
 	@echo '  make e2e-spreadsheet   LibreOffice Calc reads the CSV that is exported'
 	@echo '  make e2e-oidc   people log in by two real OpenID providers'
+	@echo '  make clients   clients that generators make of the API description make a journey; C=NAME for one'
 	@echo '  make format   rewrite the code in the project'"'"'s format'
 	@echo '  make clean    remove build/'
 
@@ -81,6 +82,10 @@ e2e-mail: test-build
 e2e-oidc: test-build
 	@tools/setup openid
 	@tests/all build/dev -R integration/links_api_openid_providers
+
+clients: build
+	@tools/setup clients
+	@tests/clients/run $(C)
 
 lint:
 	@tools/setup lint

@@ -1,0 +1,3 @@
+module journey
+
+go 1.26
