@@ -4,6 +4,7 @@ import base64
 import re
 import time
 
+import pytest
 from clients import Api, totp, unique_email
 from waiting import wait_until
 
@@ -180,14 +181,20 @@ def test_a_file_that_excel_saved_keeps_its_letters(page, window, user):
         expect(page.get_by_role("row").filter(has_text="Größe")).to_have_count(0)
 
 
-def test_columns_may_have_the_names_that_the_page_shows(browser, user):
-    window = browser.open(locale="de-DE")
+@pytest.mark.parametrize(
+    "locale, lines, create, created",
+    [
+        ("de-DE", "Tags;Ziel;Endet;Kurzname;Notizen\nmai;example.com/mai;31.12.2099;{slug};Bitte prüfen", "1 Link erstellen", "1 Link erstellt."),
+        ("fr-FR", "Étiquettes;Destination;Fin;Nom court;Notes\nmai;example.com/mai;31/12/2099;{slug};Bitte prüfen", "Créer 1 lien", "1 lien créé."),
+    ],
+)
+def test_columns_may_have_the_names_that_the_page_shows(browser, user, locale, lines, create, created):
+    window = browser.open(locale=locale)
     window.login(user.email)
     window.goto("/links/bulk")
-    lines = "Tags;Ziel;Endet;Kurzname;Notizen\nmai;example.com/mai;31.12.2099;{slug};Bitte prüfen"
     window.page.get_by_role("textbox").first.fill(lines.format(slug=user.email.partition("@")[0][-20:]))
-    window.page.get_by_role("button", name="1 Link erstellen").click()
-    expect(window.page.get_by_text("1 Link erstellt.")).to_be_visible()
+    window.page.get_by_role("button", name=create).click()
+    expect(window.page.get_by_text(created)).to_be_visible()
     (link,) = user.call("GET", "/api/links").json["links"]
     shown = (link["tags"], link["original_url"], link["expires_at"], link["notes"])
     assert shown == (["mai"], "https://example.com/mai", "2099-12-31T22:59:59.000Z", "Bitte prüfen")

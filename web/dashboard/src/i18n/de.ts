@@ -41,7 +41,7 @@ const de: Catalogue = {
   "copy.failed": "Der Browser erlaubt kein Kopieren. Markiere das hier: {text}",
   "copy.link": "{url} kopieren",
   created: "Erstellt",
-  "created.at": "Erstellt {time}",
+  "created.at": "Erstellt am {time}",
   "csv.separator": ";",
   delete: "Löschen",
   "deleted.at": "Gelöscht: {time}.",

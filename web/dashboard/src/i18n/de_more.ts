@@ -438,7 +438,7 @@ const deMore: MoreTexts = {
   "report.block.title": "{name} sperren?",
   "report.close": "Schließen",
   "report.closed": "Meldung geschlossen.",
-  "report.closed.by": "Geschlossen {time} von {name}",
+  "report.closed.by": "Geschlossen am {time} von {name}",
   "report.illegal": "Verboten",
   "report.malware": "Schadsoftware",
   "report.other": "Etwas anderes",

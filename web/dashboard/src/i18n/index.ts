@@ -26,6 +26,7 @@ interface Language {
 export const languages: Record<string, Language> = {
   en: { name: "English", first: async () => ({ default: en }), more: () => import("./en_more") },
   de: { name: "Deutsch", first: () => import("./de"), more: () => import("./de_more") },
+  fr: { name: "Français", first: () => import("./fr"), more: () => import("./fr_more") },
 };
 
 interface Loaded {
