@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import subprocess
 
 from playwright.sync_api import expect, sync_playwright
 
@@ -27,6 +28,10 @@ CUT_OFF = """[...document.querySelectorAll("body *:not(.link-line)")].filter((ea
     const isCut = each.scrollWidth > each.clientWidth || (each.scrollHeight > each.clientHeight && !each.matches(".ellipsis"));
     return hasText && overflowX === "hidden" && clipPath === "none" && textOverflow !== "ellipsis" && isCut;
 }).map((each) => each.textContent)"""
+
+
+def make_admin(env, email):
+    subprocess.run([ROOT / "tools/stack", "admin", email, "--state", env["STACK_STATE"]], check=True, stdout=subprocess.DEVNULL)
 
 
 class Browser:

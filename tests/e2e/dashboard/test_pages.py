@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import urllib.parse
 
 import pytest
@@ -11,12 +10,8 @@ from clients import CHROME, GOOGLEBOT, unique_email
 from waiting import wait_until
 
 from dashboard.addresses import BERLIN, GOOGLE
-from dashboard.browser import PASSWORD, ROOT, expect
+from dashboard.browser import PASSWORD, ROOT, expect, make_admin
 from dashboard.payloads import PAYLOADS
-
-
-def make_admin(env, email):
-    subprocess.run([ROOT / "tools/stack", "admin", email, "--state", env["STACK_STATE"]], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_what_is_left_of_the_day_and_a_deleted_name_are_said(env, page, window, user, anonymous):

@@ -235,7 +235,7 @@ def test_an_editor_makes_links_and_moves_them_to_a_workspace_of_their_own_and_ba
     row(page, "Ours").get_by_role("checkbox").check()
     page.get_by_role("region", name="Selected links").get_by_role("button", name="Move").click()
     dialog = page.get_by_role("dialog", name="Move 1 link")
-    expect(dialog).to_contain_text("Members of Personal see them")
+    expect(dialog).to_contain_text("Only members of Personal will see them")
     assert window.violations() == []
     dialog.get_by_role("button", name="Move").click()
     expect(page.get_by_text("1 link is in Personal now.")).to_be_visible()

@@ -1,5 +1,6 @@
 import "./styles/base.css";
 import "./styles/components.css";
+import "./styles/print.css";
 import { render } from "preact";
 import { App } from "./app/app";
 import { loadInstance } from "./app/instance";

@@ -19,6 +19,8 @@ export interface Route {
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }
 
+const admin = (name: keyof typeof import("../pages/admin")) => import("../pages/admin").then(({ [name]: page }) => ({ default: page }));
+
 export const ROUTES: readonly Route[] = [
   { pattern: /^\/start$/, title: "start", access: "anyone", isFirst: true, load: () => import("../pages/start") },
   { pattern: /^\/login$/, title: "login", access: "anyone", isFirst: true, load: () => import("../pages/login") },
@@ -37,16 +39,16 @@ export const ROUTES: readonly Route[] = [
   { pattern: /^\/shares$/, title: "shares", access: "viewer", load: () => import("../pages/shares") },
   { pattern: /^\/members$/, title: "members", access: "viewer", load: () => import("../pages/members") },
   { pattern: /^\/workspace$/, title: "workspace", access: "viewer", load: () => import("../pages/workspace") },
-  { pattern: /^\/audit$/, title: "audit", access: "admin", load: () => import("../pages/audit") },
+  { pattern: /^\/audit$/, title: "audit", access: "admin", load: () => admin("Audit") },
   { pattern: /^\/workspaces$/, title: "workspaces", access: "person", load: () => import("../pages/workspaces") },
   { pattern: /^\/account$/, title: "account", access: "person", load: () => import("../pages/account") },
-  { pattern: /^\/admin\/health$/, title: "health", access: "administrator", load: () => import("../pages/health") },
-  { pattern: /^\/admin\/users$/, title: "users", access: "administrator", load: () => import("../pages/users") },
-  { pattern: /^\/admin\/hosts$/, title: "hosts", access: "administrator", load: () => import("../pages/hosts") },
-  { pattern: /^\/admin\/reports$/, title: "reports", access: "administrator", load: () => import("../pages/reports") },
-  { pattern: /^\/admin\/mail$/, title: "mail", access: "administrator", load: () => import("../pages/mail") },
-  { pattern: /^\/admin\/apps$/, title: "apps", access: "administrator", load: () => import("../pages/apps") },
-  { pattern: /^\/admin\/audit$/, title: "audit", access: "administrator", load: () => import("../pages/audit") },
+  { pattern: /^\/admin\/health$/, title: "health", access: "administrator", load: () => admin("Health") },
+  { pattern: /^\/admin\/users$/, title: "users", access: "administrator", load: () => admin("Users") },
+  { pattern: /^\/admin\/hosts$/, title: "hosts", access: "administrator", load: () => admin("Hosts") },
+  { pattern: /^\/admin\/reports$/, title: "reports", access: "administrator", load: () => admin("Reports") },
+  { pattern: /^\/admin\/mail$/, title: "mail", access: "administrator", load: () => admin("Mail") },
+  { pattern: /^\/admin\/apps$/, title: "apps", access: "administrator", load: () => admin("Apps") },
+  { pattern: /^\/admin\/audit$/, title: "audit", access: "administrator", load: () => admin("Audit") },
 ];
 
 export const routeOf = (path: string): Route | undefined => ROUTES.find((each) => each.pattern.test(path));

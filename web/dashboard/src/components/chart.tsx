@@ -162,7 +162,7 @@ export default function Chart(props: ChartProps) {
       onPointerLeave={() => !drag && setStart(null)}
       onPointerDown={(event) => event.pointerType === "mouse" && event.button === 0 && onZoom && setDrag([event.clientX, event.clientX])}
     >
-      <svg width={width} height={HEIGHT} aria-hidden="true">
+      <svg width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
         <defs>
           <linearGradient id={gradient} x1="0" y1="0" x2="0" y2="1">
             <stop class="chart-fill" offset="0" stop-opacity="0.28" />

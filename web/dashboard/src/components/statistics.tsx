@@ -191,6 +191,7 @@ function StatBar({ range, filters, bots, onPick, children }: BarProps) {
   return (
     <div class="stat-bar">
       <RangeBar range={range} />
+      <span class="paper-only">{formatSpan(range.from, range.to, "UTC")}</span>
       <FilterChips filters={filters} />
       <Picker label={t("filter.add")} class="chip chip-add" choices={choices} onPick={(at) => values[Number(at)] && onPick(values[Number(at)] as Filter)}>
         <Icon name="filter" size={14} /> {t("filter")}

@@ -304,7 +304,7 @@ const de: Catalogue = {
   "problem.server": "Der Server hat ein Problem. Versuche es erneut, oder sende dem Betreiber diese Nummer.",
   "problem.share-password": "Falsches Passwort. Frage, wer die Adresse geschickt hat.",
   "problem.slug-taken": "Vergeben. Kurznamen werden nie zweimal benutzt.",
-  "problem.stale": "Jemand anderes hat diesen Link geändert. Öffne ihn noch einmal.",
+  "problem.stale": "Jemand anderes hat das geändert. Öffne es noch einmal.",
   "problem.state": "Der Status des Links erlaubt das nicht. Lade die Seite neu.",
   "problem.too-many-invitations": "100 Einladungen sind offen. Widerrufe zuerst eine.",
   "problem.too-many-keys": "Du hast 100 API-Schlüssel. Widerrufe zuerst einen.",

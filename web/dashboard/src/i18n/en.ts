@@ -241,7 +241,7 @@ export const en = {
   "problem.server": "The server failed. Try again, or send the operator this number.",
   "problem.share-password": "Wrong password. Ask whoever sent the address.",
   "problem.slug-taken": "Taken. Short names are never used twice.",
-  "problem.stale": "Somebody else has changed this link. Open it again.",
+  "problem.stale": "Somebody else has changed this. Open it again.",
   "problem.state": "The link’s state does not allow this. Reload the page.",
   "problem.too-many-invitations": "100 invitations are open. Revoke one first.",
   "problem.too-many-keys": "You have 100 API keys. Revoke one first.",

@@ -313,7 +313,7 @@ const fr: Catalogue = {
   "problem.server": "Le serveur a échoué. Réessayez, ou envoyez ce numéro à l’exploitant.",
   "problem.share-password": "Mauvais mot de passe. Demandez à qui a envoyé l’adresse.",
   "problem.slug-taken": "Pris. Un nom court ne sert jamais deux fois.",
-  "problem.stale": "Quelqu’un d’autre a modifié ce lien. Rouvrez-le.",
+  "problem.stale": "Quelqu’un d’autre l’a modifié. Rouvrez-le.",
   "problem.state": "L’état du lien ne le permet pas. Rechargez la page.",
   "problem.too-many-invitations": "100 invitations sont en attente. Révoquez-en une d’abord.",
   "problem.too-many-keys": "Vous avez 100 clés API. Révoquez-en une d’abord.",

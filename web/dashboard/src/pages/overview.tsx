@@ -1,66 +1,22 @@
-import { api, type Schemas, unwrap } from "../api/client";
+import { api, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href, setParams, usePlace } from "../app/router";
 import { can } from "../app/session";
 import { currentZone } from "../app/settings";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { Icon } from "../components/icons";
-import { type Bots, botsOf, shownCount } from "../components/panel";
+import { botsOf } from "../components/panel";
 import { type Choice, Picker } from "../components/picker";
 import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
+import { TopLinks } from "../components/top_links";
 import { t } from "../i18n";
 import { filterQuery, filtersOf } from "../lib/filters";
-import { formatCount, hostAndSlug } from "../lib/format";
 import { rangeOf } from "../lib/range";
 import { workspaceSource } from "../lib/sources";
 
 const POLL_MS = 10_000;
 const TOP = 10;
-
-type Top = Schemas["TopLinks"]["links"];
-
-function TopTable({ links, bots }: { links: Top; bots: Bots }) {
-  const { params } = usePlace();
-  const max = Math.max(1, ...links.map((link) => shownCount(link, bots)));
-  const range = { range: params.get("range"), from: params.get("from"), to: params.get("to") };
-  return (
-    <table class="bars bars-large">
-      <colgroup>
-        <col />
-        <col class="col-wide" />
-        {bots !== "only" && <col class="col-wide wide-only" />}
-      </colgroup>
-      <thead>
-        <tr>
-          <th scope="col">{t("link")}</th>
-          <th scope="col" class="number">
-            {t("visits")}
-          </th>
-          {bots !== "only" && (
-            <th scope="col" class="number wide-only">
-              {t("unique")}
-            </th>
-          )}
-        </tr>
-      </thead>
-      <tbody>
-        {links.map((link) => (
-          <tr key={link.id}>
-            <th scope="row">
-              <span class="bar" style={{ width: `${(shownCount(link, bots) / max) * 100}%` }} />
-              <a class="bar-name" href={href(`/links/${link.id}`, range)}>
-                {hostAndSlug(link.short_url)} {link.title && <span class="muted">{link.title}</span>}
-              </a>
-            </th>
-            <td class="number strong">{formatCount(shownCount(link, bots))}</td>
-            {bots !== "only" && <td class="number wide-only">{formatCount(link.unique_visitors)}</td>}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
 
 /** Chooses whether all links are shown together, or those with a tag. */
 function TagChoice({ tag }: { tag: string | undefined }) {
@@ -105,12 +61,7 @@ export default function OverviewPage() {
           </a>
         </Empty>
       )}
-      {data && (data.links.length > 0 || isNarrowed) && (
-        <section class="card" aria-label={t("top")}>
-          <h2 class="card-head">{t("top")}</h2>
-          {data.links.length > 0 ? <TopTable links={data.links} bots={bots} /> : <p class="muted panel-empty">{t("panel.empty")}</p>}
-        </section>
-      )}
+      {data && (data.links.length > 0 || isNarrowed) && <TopLinks links={data.links} bots={bots} />}
     </>
   );
 }

@@ -6,21 +6,32 @@ import { can } from "../app/session";
 import { notify } from "../app/toasts";
 import { Confirm } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { Table } from "../components/table";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatDate, formatRelative, hostAndSlug } from "../lib/format";
+import { lazy } from "../lib/lazy";
 import { useCreators } from "../lib/members";
+
+const ShareDialog = lazy(() => import("../components/share_dialog"), 0);
 
 type Share = Schemas["Share"];
 
 const subjectOf = (share: Share) => (share.link ? hostAndSlug(share.link.short_url) : t("shared.tag", { tag: share.tag ?? "" }));
 const nameOf = (share: Share) => share.title || subjectOf(share);
 
-function ShareRow({ share, creator, onRevoke }: { share: Share; creator: string | undefined; onRevoke: () => void }) {
+interface RowProps {
+  share: Share;
+  creator: string | undefined;
+  onEdit: () => void;
+  onRevoke: () => void;
+}
+
+function ShareRow({ share, creator, onEdit, onRevoke }: RowProps) {
   const password = t(share.has_password ? "shares.password.yes" : "shares.password.no");
   const used = share.last_used_at ? formatRelative(share.last_used_at) : t("never");
   const ends = share.expires_at ? formatDate(share.expires_at) : t("never");
-  const place = share.link ? href(`/links/${share.link.id}`) : href("/", { tag: share.tag });
+  const place = share.link ? href(`/links/${share.link.id}`) : href("/statistics", { tag: share.tag });
   return (
     <tr>
       <td>
@@ -38,9 +49,14 @@ function ShareRow({ share, creator, onRevoke }: { share: Share; creator: string 
       <td class="wide-only muted">{ends}</td>
       <td class="cell-actions">
         {can("editor") && (
-          <button type="button" class="button" onClick={onRevoke} aria-label={t("key.revoke.one", { name: nameOf(share) })}>
-            {t("revoke")}
-          </button>
+          <div class="button-row">
+            <button type="button" class="button" onClick={onEdit} aria-label={`${t("edit")}: ${nameOf(share)}`}>
+              {t("edit")}
+            </button>
+            <button type="button" class="button" onClick={onRevoke} aria-label={t("key.revoke.one", { name: nameOf(share) })}>
+              {t("revoke")}
+            </button>
+          </div>
         )}
       </td>
     </tr>
@@ -49,6 +65,7 @@ function ShareRow({ share, creator, onRevoke }: { share: Share; creator: string 
 
 export default function SharesPage() {
   const { data, error, reload } = useQuery("shares", (signal) => unwrap(api.GET("/api/shares", { signal })));
+  const [editing, setEditing] = useState<Share>();
   const [revoking, setRevoking] = useState<Share>();
   const action = useAction();
   const creatorOf = useCreators();
@@ -58,6 +75,10 @@ export default function SharesPage() {
       notify(t("key.revoked", { name: nameOf(share) }));
       reload();
     });
+  const closeForm = () => {
+    setEditing(undefined);
+    reload();
+  };
   return (
     <>
       <header class="page-head">
@@ -67,22 +88,13 @@ export default function SharesPage() {
       {!data && !error && <Skeleton lines={4} height={44} />}
       {data?.shares.length === 0 && <Empty title={t("shares.none")} text={t(can("editor") ? "shares.none.text" : "viewer.text")} />}
       {data && data.shares.length > 0 && (
-        <div class="card table-card">
-          <table class="table">
-            <caption class="visually-hidden">{t("shares")}</caption>
-            <thead>
-              <tr>
-                <th scope="col">{t("title")}</th>
-                <th scope="col" class="wide-only">{t("password")}</th>
-                <th scope="col" class="wide-only">{t("last.used")}</th>
-                <th scope="col" class="wide-only">{t("expires")}</th>
-                <th class="cell-actions"><span class="visually-hidden">{t("actions")}</span></th>
-              </tr>
-            </thead>
-            <tbody>{data.shares.map((share) => <ShareRow share={share} creator={creatorOf(share.created_by)} key={share.id} onRevoke={() => setRevoking(share)} />)}</tbody>
-          </table>
-        </div>
+        <Table caption={t("shares")} columns={[t("title"), ...[t("password"), t("last.used"), t("expires")].map((head) => [head, "wide-only"] as const)]}>
+          {data.shares.map((share) => (
+            <ShareRow share={share} creator={creatorOf(share.created_by)} key={share.id} onEdit={() => setEditing(share)} onRevoke={() => setRevoking(share)} />
+          ))}
+        </Table>
       )}
+      {editing && <ShareDialog share={editing} name={nameOf(editing)} onClose={closeForm} />}
       {revoking && <Confirm title={t("key.revoke.title", { name: nameOf(revoking) })} text={t("shares.revoke.text")} action={t("revoke")} onConfirm={() => revoke(revoking)} onClose={() => setRevoking(undefined)} />}
     </>
   );
