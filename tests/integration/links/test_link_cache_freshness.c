@@ -20,7 +20,7 @@
 
 #define SLUG "abc"
 #define KEY "link:" SLUG
-#define DEADLINE_US TEST_DEADLINE_US
+#define TIMEOUT_MS 1000
 
 struct fixture {
 	struct test_redis *server;
@@ -37,11 +37,11 @@ static int64_t steady_us(void)
 	return clock_steady_us(clock_system());
 }
 
-static struct redis_pool *new_pool(const char *url)
+static struct redis_pool *new_pool(const char *url, int64_t timeout_ms)
 {
 	struct redis_pool *pool = NULL;
 	const struct redis_pool_config config = {
-		.url = url, .max = 4, .timeout_ms = 1000, .clock = clock_system()
+		.url = url, .max = 4, .timeout_ms = timeout_ms, .clock = clock_system()
 	};
 	assert_int_equal(redis_pool_new(&config, &pool), OK);
 	return pool;
@@ -63,7 +63,7 @@ static enum link_cache_result get(struct fixture *f)
 static enum link_cache_result await_valid(struct fixture *f)
 {
 	enum link_cache_result result;
-	int64_t until_us = steady_us() + DEADLINE_US;
+	int64_t until_us = steady_us() + TEST_DEADLINE_US;
 	while ((result = get(f)) == LINK_CACHE_UNAVAILABLE) {
 		assert_true(steady_us() < until_us);
 		test_pause();
@@ -79,7 +79,7 @@ static bool is_invalid(void *ctx)
 
 static void await_invalid(struct fixture *f)
 {
-	backend_fixture_wait(is_invalid, f, DEADLINE_US / CLOCK_US_PER_MS);
+	backend_fixture_wait(is_invalid, f, TEST_DEADLINE_US / CLOCK_US_PER_MS);
 }
 
 static int set_up(void **state)
@@ -90,7 +90,7 @@ static int set_up(void **state)
 	snprintf(f->url, sizeof(f->url), "redis://127.0.0.1:%u",
 	         (unsigned)tcp_proxy_port(f->proxy));
 	f->announcer = test_announcer_new(f->url);
-	f->pool = new_pool(f->url);
+	f->pool = new_pool(f->url, TIMEOUT_MS);
 	f->metrics = metrics_new();
 	f->cache = new_cache(f->pool, f->metrics);
 	await_valid(f);
@@ -127,7 +127,7 @@ static void fill(struct fixture *f, int64_t version)
 {
 	struct link_cache_reservation reservation;
 	struct link_entry entry = entry_of(version);
-	int64_t until_us = steady_us() + DEADLINE_US;
+	int64_t until_us = steady_us() + TEST_DEADLINE_US;
 	do {
 		assert_true(steady_us() < until_us);
 		link_cache_reserve(f->cache, SLUG, &reservation);
@@ -145,7 +145,7 @@ static void change(struct fixture *f, int64_t version)
 /* Reads concurrently through an old and a new connection pool. */
 static void assert_misses_for(struct fixture *f, int64_t ms)
 {
-	struct redis_pool *pool = new_pool(f->url);
+	struct redis_pool *pool = new_pool(f->url, TIMEOUT_MS);
 	struct link_cache *newcomer = new_cache(pool, NULL);
 	struct link_entry entry;
 	int64_t end_us = steady_us() + ms * CLOCK_US_PER_MS;
@@ -186,7 +186,7 @@ TEST_CASE(reads_nothing_from_a_replica_that_was_promoted)
 	snprintf(command, sizeof(command), "REPLICAOF 127.0.0.1 %u",
 	         (unsigned)test_redis_port(f->server));
 	test_redis_run(replica, command);
-	int64_t until_us = steady_us() + DEADLINE_US;
+	int64_t until_us = steady_us() + TEST_DEADLINE_US;
 	for (; test_redis_run(replica, "EXISTS " KEY) == 0; test_pause())
 		assert_true(steady_us() < until_us);
 	test_redis_run(replica, "REPLICAOF NO ONE");
@@ -222,7 +222,7 @@ TEST_CASE(reads_nothing_from_a_resumed_server_before_the_relay_reaches_it)
 TEST_CASE(ignores_an_announcement_that_was_stuck_in_a_suspended_server)
 {
 	struct fixture *f = *state;
-	struct redis_pool *relay = new_pool(f->url);
+	struct redis_pool *relay = new_pool(f->url, TIMEOUT_MS);
 	struct link_cache_validity_reply answer;
 	int64_t generation = test_announcer_generation(f->announcer);
 	fill(f, 1);
@@ -280,7 +280,7 @@ TEST_CASE(stays_valid_without_a_relay_for_4_s_and_then_only_as_a_last_resort)
 	}
 	assert_true(took_us >= 3 * CLOCK_US_PER_S);
 	test_speed_at_most(took_us, 5 * CLOCK_US_PER_S, "us");
-	int64_t until_us = steady_us() + DEADLINE_US;
+	int64_t until_us = steady_us() + TEST_DEADLINE_US;
 	for (; link_cache_get_last_resort(f->cache, SLUG, &entry) != LINK_CACHE_ENTRY; test_pause())
 		assert_true(steady_us() < until_us);
 	assert_int_equal(get(f), LINK_CACHE_UNAVAILABLE);
@@ -332,7 +332,7 @@ TEST_CASE(keeps_nothing_stale_when_memory_is_full)
 	struct link_cache_generation before, after;
 	uint64_t server;
 	assert_int_equal(link_cache_validity_read(f->pool, &before, &server), OK);
-	int64_t until_us = steady_us() + DEADLINE_US;
+	int64_t until_us = steady_us() + TEST_DEADLINE_US;
 	do {
 		assert_true(steady_us() < until_us);
 		assert_int_equal(link_cache_validity_read(f->pool, &after, &server), OK);
@@ -356,7 +356,7 @@ TEST_CASE(reads_no_stale_version_while_entries_are_evicted)
 	struct fixture *f = *state;
 	int64_t changed_to[CROWD] = { 0 };
 	unsigned hits = 0;
-	int64_t until_us = steady_us() + DEADLINE_US;
+	int64_t until_us = steady_us() + TEST_DEADLINE_US;
 	test_redis_run(f->server, "CONFIG SET maxmemory-policy allkeys-lru");
 	test_redis_run(f->server, "CONFIG SET maxmemory 2mb");
 	/* On a busy machine Redis is not valid all the time. */
@@ -475,6 +475,26 @@ TEST_CASE(a_late_unknown_never_hides_a_new_link)
 	change(f, 1);
 	assert_int_equal(link_cache_fill_unknown(f->cache, &reservation, SLUG), OK);
 	assert_int_equal(await_valid(f), LINK_CACHE_MISS);
+}
+
+TEST_CASE(the_poll_waits_longer_for_redis_than_a_visitor)
+{
+	const struct fixture *f = *state;
+	const int64_t visitor_ms = 30, until_us = steady_us() + TEST_DEADLINE_US;
+	struct redis_pool *pool = new_pool(f->url, visitor_ms);
+	struct link_cache_generation generation;
+	uint64_t server;
+	for (int64_t took_us = 0; took_us < 2 * visitor_ms * CLOCK_US_PER_MS;) {
+		assert_true(steady_us() < until_us);
+		/* A new connection would not be made during the pause. */
+		if (link_cache_validity_read(pool, &generation, &server) != OK)
+			continue;
+		test_redis_run(f->server, "CLIENT PAUSE 100");
+		int64_t began_us = steady_us();
+		if (link_cache_validity_read(pool, &generation, &server) == OK)
+			took_us = steady_us() - began_us;
+	}
+	redis_pool_free(pool);
 }
 
 TEST_MAIN(.set_up = set_up, .tear_down = tear_down)
