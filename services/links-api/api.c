@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/http/http_logo.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/health/health_probe.h"
 #include "services/links-api/http/time_zones.h"
@@ -89,6 +90,15 @@ static enum err load_policies(struct api *api, struct metrics *metrics)
 	return err;
 }
 
+static enum err read_logo(struct api *api)
+{
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	enum err err = http_logo_read(api->config->operator_logo_file, &problems, &api->logo);
+	strbuf_clear(&problems);
+	return err;
+}
+
 enum err api_new(const struct config *config, const struct log *log, struct metrics *metrics,
                  struct api **out)
 {
@@ -105,6 +115,8 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 		err = client_ip_ranges_parse(config->trusted_proxies, &api->trusted);
 	if (err == OK)
 		err = cors_init(&api->cors, config->cors_origins);
+	if (err == OK)
+		err = read_logo(api);
 	if (err == OK)
 		err = access_token_parse_secrets(config->jwt_secret, api->secrets);
 	if (err == OK)
@@ -165,6 +177,7 @@ void api_free(struct api *api)
 	oidc_client_free(api->oidc);
 	host_guard_stop(api->hosts);
 	reserved_slugs_free(api->reserved_slugs);
+	http_logo_free(api->logo);
 	host_policy_free(api->own_hosts);
 	routes_metrics_free(api->route_metrics);
 	tracer_stop(api->tracer);

@@ -8,6 +8,7 @@
 #include "lib/base/mail_address.h"
 #include "lib/base/password.h"
 #include "lib/base/utf8.h"
+#include "lib/http/http_logo.h"
 #include "lib/http/http_server.h"
 #include "lib/links/host_guard.h"
 #include "lib/links/slug.h"
@@ -29,6 +30,7 @@ static const struct env_var vars[] = {
 	         "address of the dashboard, to which mails lead; empty = /app/ of PUBLIC_BASE_URL"),
 	ENV_TEXT("OPERATOR_NAME", struct config, operator_name, "",
 	         "who operates this service, on the form for reports; empty = nobody is named"),
+	HTTP_LOGO_VAR(struct config),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
 	        "how long running requests may take after DRAIN_NOTICE_MS"),
 	ENV_GROUP("HTTP"),
@@ -279,6 +281,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 		wrong += env_check_http_url(config->dashboard_url, "DASHBOARD_URL", problems);
 	wrong += env_expect(utf8_is_valid(config->operator_name, strlen(config->operator_name)),
 	                    "OPERATOR_NAME", "must be valid UTF-8", problems);
+	wrong += http_logo_check(config->operator_logo_file, problems);
 	wrong += check_mail_from(config, problems);
 	wrong += tracer_config_check(&config->tracing, problems);
 	return wrong;

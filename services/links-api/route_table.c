@@ -141,6 +141,7 @@ static const struct http_route table[] = {
 	{ HTTP_PUT,    "/api/admin/app-documents/{name}", app_document_handlers_put, PERMISSION_ADMIN_WRITE, BLOCKS, false },
 	{ HTTP_DELETE, "/api/admin/app-documents/{name}", app_document_handlers_delete, PERMISSION_ADMIN_WRITE, BLOCKS, false },
 	{ HTTP_GET,    "/api/admin/health",        health_get,              PERMISSION_ADMIN_READ,        BLOCKS, false },
+	{ HTTP_GET,    "/assets/{logo}",           report_handlers_logo,    PERMISSION_NONE,         MEMORY, true },
 	{ HTTP_GET,    "/report",                  report_handlers_form,    PERMISSION_NONE,         MEMORY, true },
 	{ HTTP_POST,   "/report",                  report_handlers_create,  PERMISSION_NONE,         BLOCKS, true },
 	{ HTTP_GET,    "/openapi.json",            document_description,    PERMISSION_NONE,   MEMORY, true },

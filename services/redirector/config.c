@@ -40,6 +40,7 @@ static const struct env_var vars[] = {
 		"empty = no links"),
 	ENV_TEXT("OPERATOR_NAME", struct config, operator_name, "",
 	         "who operates this service, on every page for visitors; empty = nobody is named"),
+	HTTP_LOGO_VAR(struct config),
 	ENV_TEXT("OPERATOR_CONTACT", struct config, operator_contact, "",
 	         "mail address or https URL on every page for visitors; empty = none"),
 	ENV_TEXT(
@@ -126,6 +127,7 @@ static size_t check_pages(const struct config *config, struct strbuf *problems)
 	else if (config->operator_contact[0])
 		wrong += env_expect(is_mail_address(config->operator_contact), "OPERATOR_CONTACT",
 		                    "must be a mail address or an http or https URL", problems);
+	wrong += http_logo_check(config->operator_logo_file, problems);
 	if (page_texts_read(config->pages_file, problems, &texts) != OK)
 		wrong++;
 	page_texts_free(texts);

@@ -13,6 +13,7 @@
 #include "lib/base/log.h"
 #include "lib/base/program.h"
 #include "lib/clicks/redirect_event.h"
+#include "lib/http/http_logo.h"
 #include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
 #include "lib/links/link.h"
@@ -46,6 +47,8 @@ struct config {
 	char dashboard_url[LINK_URL_SIZE];
 	/* On pages; "": not named. */
 	char operator_name[101];
+	/* "": none. */
+	char operator_logo_file[HTTP_LOGO_FILE_SIZE];
 	/* A mail address or a URL; "": none. */
 	char operator_contact[256];
 	/* "": the built-in texts. */

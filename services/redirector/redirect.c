@@ -373,7 +373,8 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	if (find_slug(path, &typed))
 		return serve_slug(redirect, x, &typed);
 	if (link_responder_accepts(x, 0) &&
-	    app_documents_respond(redirect->config.documents, x, path))
+	    (app_documents_respond(redirect->config.documents, x, path) ||
+	     http_logo_respond(pages_site(redirect->config.links.pages)->logo, x)))
 		return HTTP_COMPLETE;
 	return respond_unknown(redirect, x);
 }

@@ -47,6 +47,7 @@ struct redirector {
 	struct client_limiter *client_limiter;
 	struct host_guard *hosts;
 	struct page_texts *texts;
+	struct http_logo *logo;
 	struct pages *pages;
 	struct app_documents *documents;
 	struct visitor_facts *facts;
@@ -210,11 +211,14 @@ static enum err create_pages(struct redirector *r)
 	strbuf_init(&problems, 4096);
 	enum err err = page_texts_read(c->pages_file, &problems, &r->texts);
 	if (err == OK)
+		err = http_logo_read(c->operator_logo_file, &problems, &r->logo);
+	if (err == OK)
 		r->pages = pages_new(&(struct page_site){
 			.texts = r->texts,
 			.public_base_url = c->public_base_url,
 			.dashboard_url = c->dashboard_url,
 			.operator_name = c->operator_name,
+			.logo = r->logo,
 			.operator_contact = c->operator_contact,
 		});
 	else
@@ -475,6 +479,7 @@ void redirector_free(struct redirector *r)
 	visitor_facts_close(r->facts);
 	pages_free(r->pages);
 	page_texts_free(r->texts);
+	http_logo_free(r->logo);
 	unknown_slug_limiter_client_free(r->client_limiter);
 	host_guard_stop(r->hosts);
 	event_shipper_free(r->events);

@@ -28,7 +28,7 @@ struct redirector;
 
 /*
  * config, clock, log and metrics are borrowed. ERR_INVALID, ERR_NOT_FOUND: REDIS_URL, PAGES_FILE,
- * GEOIP_DB, UA_REGEXES or a Kafka variable is rejected (logged).
+ * OPERATOR_LOGO_FILE, GEOIP_DB, UA_REGEXES or a Kafka variable is rejected (logged).
  */
 enum err redirector_new(const struct config *config, const struct clock *clock,
                         const struct log *log, struct metrics *metrics,

@@ -106,6 +106,8 @@ OF_SERVERS = [
     ({"TRUSTED_PROXIES": "fd00::1/8"}, "TRUSTED_PROXIES", '"fd00::1/8"'),
     ({"TRUSTED_PROXIES": "10.0.0.1 " * 65}, "TRUSTED_PROXIES", "64"),
     ({"BLOCKED_HOSTS_FILE": "/no/hosts"}, "BLOCKED_HOSTS_FILE", "No such file"),
+    ({"OPERATOR_LOGO_FILE": "/no/logo"}, "OPERATOR_LOGO_FILE", "No such file"),
+    ({"OPERATOR_LOGO_FILE": "/etc/passwd"}, "OPERATOR_LOGO_FILE", "PNG, JPEG, WebP or SVG"),
     ({"ALLOWED_HOSTS_FILE": "/dev/null"}, "ALLOWED_HOSTS_FILE", "does not allow any host"),
     ({"HTTP_PORT": "9999", "OPS_PORT": "9999"}, "OPS_PORT", "9999"),
 ]

@@ -6,6 +6,7 @@
 #include "lib/base/array.h"
 #include "lib/base/base64.h"
 #include "lib/base/timestamp.h"
+#include "lib/http/http_logo.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/http/member.h"
 
@@ -104,7 +105,7 @@ static void read_logo(const struct json *object, struct share_request *out,
 	if (err == ERR_LIMIT)
 		http_problem_add_field(wrong, "/logo", "too-many-bytes",
 		                       "must have at most %d bytes", SHARE_LOGO_BYTES_MAX);
-	else if (err != OK || !share_logo_type(logo->bytes, logo->len))
+	else if (err != OK || !http_logo_bitmap_type(logo->bytes, logo->len))
 		http_problem_add_field(wrong, "/logo", "malformed",
 		                       "must be a PNG, JPEG or WebP picture, in base64");
 }

@@ -29,6 +29,7 @@ struct oidc_client;
 struct outbox_relay;
 struct public_base;
 struct reserved_slugs;
+struct http_logo;
 struct time_zones;
 struct routes_metrics;
 struct visit_export_limiter;
@@ -42,6 +43,8 @@ struct api {
 	bool is_https;
 	struct client_ip_ranges trusted;
 	struct cors cors;
+	/* NULL: none. */
+	struct http_logo *logo;
 	struct access_token_secrets *secrets;
 	struct pg_pool *pg;
 	/* For statements that may take long: request_pg. */

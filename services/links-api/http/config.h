@@ -10,6 +10,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/program.h"
+#include "lib/http/http_logo.h"
 #include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
 #include "lib/links/slug.h"
@@ -54,6 +55,8 @@ struct config {
 	char dashboard_url[1025];
 	/* "": not named. */
 	char operator_name[101];
+	/* "": none. */
+	char operator_logo_file[HTTP_LOGO_FILE_SIZE];
 	/* One or more: see access_token.h. */
 	char jwt_secret[4097];
 	char trusted_proxies[2048];

@@ -113,6 +113,7 @@ enum http_progress second_factor_handlers_remove(void *ctx, struct http_exchange
 
 /* ?link= → 200: a page with a form, in the language of the visitor */
 enum http_progress report_handlers_form(void *ctx, struct http_exchange *x);
+enum http_progress report_handlers_logo(void *ctx, struct http_exchange *x);
 /*
  * {link, reason, details?, email?} → 204, 400, 404, 429. Of the form → 200, 400, 403
  * "cross-site", 404, 429: a page

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
 #include "lib/base/mem.h"
+#include "lib/http/http_logo.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/http/handlers.h"
@@ -283,24 +283,6 @@ enum http_progress share_handle_delete(void *ctx, struct http_exchange *x)
 
 /* --- logos --- */
 
-const char *share_logo_type(const uint8_t *bytes, size_t len)
-{
-	static const struct {
-		const char *type, *begin;
-		size_t len;
-	} types[] = { { "image/png", "\x89PNG\r\n\x1a\n", 8 },
-		      { "image/jpeg", "\xff\xd8\xff", 3 },
-		      { "image/webp", "RIFF", 4 } };
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (len < types[i].len || memcmp(bytes, types[i].begin, types[i].len) != 0)
-			continue;
-		if (i == 2 && (len < 12 || memcmp(bytes + 8, "WEBP", 4) != 0))
-			return NULL;
-		return types[i].type;
-	}
-	return NULL;
-}
-
 static enum err find_logo(const struct request *r, struct pg_conn *conn, struct share_logo *out)
 {
 	struct pg_result *rows = NULL;
@@ -324,7 +306,7 @@ static enum err find_logo(const struct request *r, struct pg_conn *conn, struct 
 /* Shown by the dashboard alone, and as nothing but a picture if it is opened. */
 static enum http_progress send_logo(struct request *r, const struct share_logo *logo)
 {
-	const char *type = share_logo_type(logo->bytes, logo->len);
+	const char *type = http_logo_bitmap_type(logo->bytes, logo->len);
 	if (!type)
 		return response_failure(r, ERR_INTERNAL);
 	http_exchange_add_fixed_header(r->exchange, "Content-Security-Policy",

@@ -100,9 +100,6 @@ enum err share_check_room(struct pg_conn *conn, int64_t sponsor_id) MUST_CHECK;
 enum err share_find(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
                     struct share *out, char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
-/* "image/png", "image/jpeg" or "image/webp" by its first bytes; NULL: it is none of them. Pure. */
-const char *share_logo_type(const uint8_t *bytes, size_t len);
-
 /* Records that somebody has opened the share, at most once a minute. */
 enum err share_mark_used(struct pg_conn *conn, int64_t id) MUST_CHECK;
 

@@ -8,6 +8,7 @@
 #include "lib/base/array.h"
 #include "lib/base/mail_address.h"
 #include "lib/base/mem.h"
+#include "lib/http/http_logo.h"
 #include "lib/http/http_query.h"
 #include "lib/links/link_store.h"
 #include "lib/postgres/pg_pool.h"
@@ -210,6 +211,7 @@ static enum http_progress send_page(struct request *r, unsigned status, const st
                                     enum report_notice notice)
 {
 	struct http_exchange *x = r->exchange;
+	const char *name = r->api->config->operator_name;
 	struct report_page page = {
 		.language = report_page_language(http_exchange_joined_header(x, "Accept-Language")),
 		.notice = notice,
@@ -217,7 +219,10 @@ static enum http_progress send_page(struct request *r, unsigned status, const st
 		.reason = report->reason,
 		.details = report->details,
 		.email = report->email,
-		.operator_name = r->api->config->operator_name,
+		.operator_name = name,
+		.brand = { .name = name[0] ? name : strstr(r->api->base->url, "://") + 3,
+		           .logo_path = http_logo_path(r->api->logo),
+		           .home = r->api->base->url },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		page.marks |= is_wrong(report, &fields[i]) ? fields[i].mark : 0U;
@@ -230,7 +235,8 @@ static enum http_progress send_page(struct request *r, unsigned status, const st
 		http_exchange_add_fixed_header(x, "Vary", "Accept-Language");
 		http_exchange_add_fixed_header(x, "Content-Language",
 		                               report_page_language_name(page.language));
-		http_exchange_add_fixed_header(x, "Content-Security-Policy", report_page_policy);
+		http_exchange_add_fixed_header(x, "Content-Security-Policy",
+		                               report_page_policy(&page));
 		/* The form's own POST must show where it comes from. */
 		http_exchange_add_fixed_header(x, "Referrer-Policy", "same-origin");
 		http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
@@ -316,4 +322,10 @@ enum http_progress report_handlers_form(void *ctx, struct http_exchange *x)
 	enum http_progress progress = send_page(ctx, 200, report, REPORT_NOTICE_NONE);
 	free(report);
 	return progress;
+}
+
+enum http_progress report_handlers_logo(void *ctx, struct http_exchange *x)
+{
+	struct request *r = ctx;
+	return http_logo_respond(r->api->logo, x) ? HTTP_COMPLETE : response_not_found(r);
 }

@@ -5,10 +5,15 @@
 
 #include "lib/base/array.h"
 #include "lib/http/http_accept.h"
-#include "lib/http/http_page.h"
 
-const char report_page_policy[] = "default-src 'none'; style-src '" HTTP_PAGE_STYLE_HASH
-				  "'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+#define POLICY(images_)                                                                            \
+	"default-src 'none'; style-src '" HTTP_PAGE_STYLE_HASH "'; " images_                       \
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+const char *report_page_policy(const struct report_page *page)
+{
+	return page->brand.logo_path[0] ? POLICY("img-src 'self'; ") : POLICY("");
+}
 
 enum text {
 	TITLE,
@@ -36,8 +41,8 @@ static const char *const texts[][2] = {
 	[LINK] = { "Short link", "Kurzlink" },
 	[REASON] = { "What is wrong with it?", "Was ist mit ihm?" },
 	[CHOOSE] = { "Please choose", "Bitte wählen" },
-	[DETAILS] = { "Details (optional)", "Einzelheiten (freiwillig)" },
-	[EMAIL] = { "E-mail address (optional)", "E-Mail-Adresse (freiwillig)" },
+	[DETAILS] = { "Details (optional)", "Einzelheiten (optional)" },
+	[EMAIL] = { "E-mail address (optional)", "E-Mail-Adresse (optional)" },
 	[EMAIL_HINT] = { "For questions alone. It is deleted with the report.",
 	                 "Nur für Rückfragen. Sie wird mit der Meldung gelöscht." },
 	[SEND] = { "Send report", "Meldung senden" },
@@ -151,8 +156,9 @@ static void add_form(const struct report_page *page, struct strbuf *out)
 	                  "autocomplete=\"email\" aria-describedby=\"hint\"%s value=\"",
 	                  invalid(page, REPORT_EMAIL));
 	http_page_add_escaped(out, page->email);
-	strbuf_add_format(out, "\">\n<p id=\"hint\">%s</p>\n<button>%s</button>\n</form>\n",
-	                  texts[EMAIL_HINT][page->language], texts[SEND][page->language]);
+	strbuf_add_format(
+		out, "\">\n<p class=\"hint\" id=\"hint\">%s</p>\n<button>%s</button>\n</form>\n",
+		texts[EMAIL_HINT][page->language], texts[SEND][page->language]);
 }
 
 void report_page_write(const struct report_page *page, struct strbuf *out)
@@ -166,7 +172,9 @@ void report_page_write(const struct report_page *page, struct strbuf *out)
 	const char *title = texts[is_received ? RECEIVED_TITLE : TITLE][page->language];
 	http_page_begin(out, report_page_language_name(page->language));
 	strbuf_add_format(out, "<title>%s</title>\n", title);
-	http_page_begin_body(out);
+	if (page->brand.logo_path[0])
+		strbuf_add_format(out, "<link rel=\"icon\" href=\"%s\">\n", page->brand.logo_path);
+	http_page_begin_body(out, &page->brand, is_received ? HTTP_PAGE_CHECK : HTTP_PAGE_FLAG);
 	strbuf_add_format(out, "<h1>%s</h1>\n<p>%s</p>\n", title,
 	                  texts[is_received ? RECEIVED : INTRO][page->language]);
 	if (page->notice != REPORT_NOTICE_NONE && !is_received)
@@ -174,10 +182,11 @@ void report_page_write(const struct report_page *page, struct strbuf *out)
 		                  texts[notices[page->notice]][page->language]);
 	if (!is_received)
 		add_form(page, out);
+	http_page_end_main(out);
 	if (page->operator_name[0] != '\0') {
-		strbuf_add_format(out, "<footer>%s ", texts[OPERATOR][page->language]);
+		strbuf_add_format(out, "<footer><span>%s ", texts[OPERATOR][page->language]);
 		http_page_add_escaped(out, page->operator_name);
-		strbuf_add_text(out, ".</footer>\n");
+		strbuf_add_text(out, ".</span></footer>\n");
 	}
 	http_page_end(out);
 }

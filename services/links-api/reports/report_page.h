@@ -1,6 +1,6 @@
 /*
- * The page with the form by which anybody reports a short link: small, self-contained, in English or
- * German, in light and dark mode, without a script. Pure.
+ * The page with the form by which anybody reports a short link (lib/http/http_page.h), in English or
+ * German. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_REPORTS_REPORT_PAGE_H
 #define WAYMARK_SERVICES_LINKS_API_REPORTS_REPORT_PAGE_H
@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "lib/base/strbuf.h"
+#include "lib/http/http_page.h"
 
 /* What a report may say; the CHECKs of abuse_reports are the same. */
 #define REPORT_DETAILS_CHARS_MAX 2000
@@ -38,6 +39,7 @@ struct report_page {
 	const char *link, *reason, *details, *email;
 	/* Who operates this service; "" = not named. */
 	const char *operator_name;
+	struct http_page_brand brand;
 };
 
 /* "phishing" …: the reasons of a report in their order; NULL: no more. */
@@ -50,7 +52,7 @@ const char *report_page_language_name(enum report_language language);
 
 void report_page_write(const struct report_page *page, struct strbuf *out);
 
-/* The Content-Security-Policy of the page: its own style and its own form, nothing else. */
-extern const char report_page_policy[];
+/* The Content-Security-Policy of the page: its own style, its own form and the logo, nothing else. */
+const char *report_page_policy(const struct report_page *page);
 
 #endif

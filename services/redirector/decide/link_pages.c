@@ -18,15 +18,15 @@ static void add_paragraph(struct page *page, const char *key)
 	page_add(page, "</p>\n");
 }
 
-static void add_link(struct page *page, const char *url, const char *attributes, const char *key)
+static void add_button(struct page *page, const char *url, const char *class, const char *key)
 {
-	page_add(page, "<p><a href=\"");
+	page_add(page, "<a class=\"");
+	page_add(page, class);
+	page_add(page, "\" href=\"");
 	page_add_escaped(page, url);
-	page_add(page, "\"");
-	page_add(page, attributes);
-	page_add(page, ">");
+	page_add(page, "\">");
 	page_add_text(page, key);
-	page_add(page, "</a></p>\n");
+	page_add(page, "</a>\n");
 }
 
 enum http_progress link_pages_respond_app(const struct page_site *site, struct http_exchange *x,
@@ -37,10 +37,10 @@ enum http_progress link_pages_respond_app(const struct page_site *site, struct h
 	page_add(&page, "<meta http-equiv=\"refresh\" content=\"0; url=");
 	page_add_escaped(&page, url);
 	page_add(&page, "\">\n");
-	page_begin_body(&page, "app", NULL, 0);
+	page_begin_body(&page, HTTP_PAGE_PHONE, "app", NULL, 0);
 	add_paragraph(&page, "app.text");
-	add_link(&page, url, " class=\"button\"", "app.open");
-	add_link(&page, fallback_url, "", "app.browser");
+	add_button(&page, url, "button", "app.open");
+	add_button(&page, fallback_url, "button second", "app.browser");
 	page_end(&page, PAGE_NO_REPORT);
 	return page_respond(&page, x, 200, PAGE_PLAIN);
 }
@@ -69,11 +69,11 @@ enum http_progress link_pages_respond_card(const struct page_site *site, struct 
 	add_property(&page, "og:image", card->image_url);
 	if (card->image_url[0] != '\0')
 		page_add(&page, "<meta name=\"twitter:card\" content=\"summary_large_image\">\n");
-	page_begin_body(&page, "start", has_title ? card->title : NULL, 0);
+	page_begin_body(&page, HTTP_PAGE_LINK, "start", has_title ? card->title : NULL, 0);
 	page_add(&page, "<p>");
 	page_add_escaped(&page, card->description);
 	page_add(&page, "</p>\n");
-	add_link(&page, card->url, " class=\"button\"", "preview.follow");
+	add_button(&page, card->url, "button", "preview.follow");
 	page_end(&page, PAGE_NO_REPORT);
 	return page_respond(&page, x, 200, PAGE_PLAIN);
 }
@@ -126,18 +126,18 @@ enum http_progress link_pages_respond_preview(const struct page_site *site, stru
 	snprintf(path, sizeof(path), "/%s", preview->slug);
 	struct page page;
 	begin(&page, site, x);
-	page_begin_body(&page, "preview", NULL, 0);
+	page_begin_body(&page, HTTP_PAGE_EYE, "preview", NULL, 0);
 	add_paragraph(&page, "preview.text");
 	page_add(&page, "<dl>\n");
-	add_fact(&page, "preview.link", strstr(url, "://") + 3);
 	add_destination(&page, preview->host, preview->is_locked);
 	if (preview->title[0] != '\0')
 		add_fact(&page, "preview.name", preview->title);
+	add_fact(&page, "preview.link", strstr(url, "://") + 3);
 	add_time(&page, "preview.created", preview->created_at_us);
 	if (preview->expires_at_us != 0)
 		add_time(&page, "preview.ends", preview->expires_at_us);
 	page_add(&page, "</dl>\n");
-	add_link(&page, path, " class=\"button\"", "preview.follow");
+	add_button(&page, path, "button", "preview.follow");
 	page_end(&page, url);
 	return page_respond(&page, x, 200, PAGE_PLAIN);
 }

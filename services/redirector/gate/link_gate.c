@@ -83,7 +83,7 @@ static void respond_with_page(struct link_gate *gate, struct http_exchange *x, e
 	struct page page;
 	const struct page_site *site = pages_site(gate->pages);
 	page_begin(&page, site, page_language(site, x));
-	page_begin_body(&page, "password", NULL, 0);
+	page_begin_body(&page, HTTP_PAGE_LOCK, "password", NULL, 0);
 	page_add(&page, "<p>");
 	page_add_text(&page, "password.text");
 	page_add(&page, "</p>\n");
@@ -96,8 +96,9 @@ static void respond_with_page(struct link_gate *gate, struct http_exchange *x, e
 	page_add_text(&page, "password.label");
 	page_add(&page, "</label>\n<input id=\"password\" name=\"password\" type=\"password\" "
 	                "autocomplete=\"current-password\" maxlength=\"72\" required autofocus");
-	page_add(&page,
-	         answers[reason].text ? " aria-describedby=\"wrong\">\n<button>" : ">\n<button>");
+	page_add(&page, answers[reason].text ? " aria-describedby=\"wrong\"" : "");
+	page_add(&page, reason == WRONG ? " aria-invalid=\"true\"" : "");
+	page_add(&page, ">\n<button>");
 	page_add_text(&page, "password.button");
 	page_add(&page, "</button>\n</form>\n");
 	page_end(&page, PAGE_NO_REPORT);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/http/http_page.h"
 #include "lib/http/http_problem.h"
 
 #define POLICY(form_action_)                                                                       \
@@ -21,14 +20,19 @@ void page_add_escaped(struct page *page, const char *text)
 	http_page_add_escaped(&page->html, text);
 }
 
+/* Of short links, with its port: "sho.rt". */
+static const char *host_of(const struct page_site *site)
+{
+	return strstr(site->public_base_url, "://") + strlen("://");
+}
+
 void page_add_text(struct page *page, const char *key)
 {
 	const struct page_site *site = page->site;
 	const char *text = page_texts_get(site->texts, page->language, key);
 	while (text && *text) {
 		if (strncmp(text, "{host}", 6) == 0) {
-			page_add_escaped(page,
-			                 strstr(site->public_base_url, "://") + strlen("://"));
+			page_add_escaped(page, host_of(site));
 			text += 6;
 		} else if (strncmp(text, "{operator}", 10) == 0) {
 			page_add_escaped(page, site->operator_name);
@@ -62,15 +66,23 @@ void page_begin(struct page *page, const struct page_site *site, size_t language
 	page->report_at = 0;
 	strbuf_init(&page->html, PAGE_BYTES_MAX);
 	http_page_begin(&page->html, page_texts_language(site->texts, language));
-	page_add(page, "<link rel=\"icon\" href=\"/favicon.ico\" type=\"image/svg+xml\">\n");
+	strbuf_add_format(&page->html, "<link rel=\"icon\" href=\"%s\">\n",
+	                  site->logo ? http_logo_path(site->logo) : "/favicon.ico");
 }
 
-void page_begin_body(struct page *page, const char *name, const char *title, unsigned status)
+void page_begin_body(struct page *page, enum http_page_icon icon, const char *name,
+                     const char *title, unsigned status)
 {
+	const struct page_site *site = page->site;
+	struct http_page_brand brand = {
+		.name = site->operator_name[0] ? site->operator_name : host_of(site),
+		.logo_path = http_logo_path(site->logo),
+		.home = "/",
+	};
 	page_add(page, "<title>");
 	add_heading(page, name, title);
 	page_add(page, "</title>\n");
-	http_page_begin_body(&page->html);
+	http_page_begin_body(&page->html, &brand, icon);
 	if (status != 0) {
 		page_add(page, "<p class=\"status\">");
 		page_add_text(page, "error");
@@ -116,10 +128,14 @@ void page_end(struct page *page, const char *report_link)
 {
 	const struct page_site *site = page->site;
 	bool has_report = report_link && site->dashboard_url[0] != '\0';
+	http_page_end_main(&page->html);
 	if (site->operator_name[0] != '\0' || site->operator_contact[0] != '\0' || has_report) {
 		page_add(page, "<footer>");
-		if (site->operator_name[0] != '\0')
+		if (site->operator_name[0] != '\0') {
+			page_add(page, "<span>");
 			page_add_text(page, "operator");
+			page_add(page, "</span>");
+		}
 		if (site->operator_contact[0] != '\0')
 			add_contact(page, site->operator_contact);
 		if (has_report)

@@ -1,10 +1,10 @@
 /*
- * One thread at a time. One page for a visitor, while it is written: small, self-contained, in the
- * visitor's language, in light and dark mode, without a script.
+ * One thread at a time. One page for a visitor, while it is written, in their language
+ * (lib/http/http_page.h).
  *
  *   struct page page;
  *   page_begin(&page, site, page_language(site, x));
- *   page_begin_body(&page, "preview", NULL, 0);
+ *   page_begin_body(&page, HTTP_PAGE_EYE, "preview", NULL, 0);
  *   page_add(&page, "<p>");
  *   page_add_text(&page, "preview.text");
  *   page_add(&page, "</p>\n");
@@ -15,6 +15,8 @@
 #define WAYMARK_SERVICES_REDIRECTOR_PAGES_PAGE_H
 
 #include "lib/base/strbuf.h"
+#include "lib/http/http_logo.h"
+#include "lib/http/http_page.h"
 #include "lib/http/http_server.h"
 #include "services/redirector/pages/page_texts.h"
 
@@ -28,8 +30,10 @@ struct page_site {
 	const char *public_base_url;
 	/* Linked from the start page; its origin has the form for reports. "": neither. */
 	const char *dashboard_url;
-	/* "": not named. */
+	/* "": the host of short links stands at the top. */
 	const char *operator_name;
+	/* NULL: none. */
+	const struct http_logo *logo;
 	/* A mail address or a URL; "": none. */
 	const char *operator_contact;
 };
@@ -60,7 +64,8 @@ void page_begin(struct page *page, const struct page_site *site, size_t language
  * Ends the head, and begins the body up to its heading: title, or the text NAME.title if it is
  * NULL. status: shown above the heading; 0: none.
  */
-void page_begin_body(struct page *page, const char *name, const char *title, unsigned status);
+void page_begin_body(struct page *page, enum http_page_icon icon, const char *name,
+                     const char *title, unsigned status);
 
 void page_add(struct page *page, const char *html);
 /* Any text, escaped; also for the value of an attribute in double quotes. */
@@ -71,7 +76,7 @@ void page_add_text(struct page *page, const char *key);
 /* What report_link of page_end may be beside the short URL of a link. */
 #define PAGE_NO_REPORT NULL
 /*
- * Ends the page with the operator and, if the site has a dashboard, a link to the form for reports:
+ * Ends the card, and the page with the operator and, if the site has a dashboard, a link to the form for reports:
  * of report_link, an absolute URL without characters that a query reserves; "": of no link.
  */
 void page_end(struct page *page, const char *report_link);

@@ -23,6 +23,7 @@ static const struct {
 	{ "error", "Error", "Fehler" },
 	{ "operator", "Operated by {operator}.", "Betrieben von {operator}." },
 	{ "contact", "Contact", "Kontakt" },
+	{ "retry", "Try again", "Noch einmal versuchen" },
 	{ "report", "Report this link", "Diesen Link melden" },
 	{ "start.title", "Short links", "Kurzlinks" },
 	{ "start.text",

@@ -9,30 +9,43 @@
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
 #include "lib/http/http_accept.h"
-#include "lib/http/http_page.h"
 #include "lib/http/http_problem.h"
 #include "lib/links/link.h"
 #include "lib/links/slug.h"
 
 static const char favicon[] =
-	"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 48 48\" fill=\"none\" "
-	"stroke=\"#fff\" stroke-width=\"3\" stroke-linecap=\"round\" stroke-linejoin=\"round\">"
-	"<rect width=\"48\" height=\"48\" rx=\"10\" fill=\"#a93f28\" stroke=\"none\"/>"
-	"<path d=\"M24 8v32M18 40h12M24 12h11l4 4-4 4H24zM24 23H13l-4 4 4 4h11z\"/></svg>";
+	"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\">"
+	"<rect width=\"32\" height=\"32\" rx=\"8\" fill=\"#0a7a63\"/>"
+	"<path d=\"M7 10.5 12 22l4-9 4 9 5-11.5\" fill=\"none\" stroke=\"#fff\" stroke-width=\"3.2\" "
+	"stroke-linecap=\"round\" stroke-linejoin=\"round\"/></svg>";
+
+/* What a visitor can do. REPORT: it may say something about a link that should be reported. */
+enum offer { NOTHING, REPORT, RETRY };
 
 /* Of pages with the same status, the first is that of the status alone. */
 static const struct {
 	const char *name;
 	unsigned status;
-	/* It may say something about a link that should be reported. */
-	bool is_of_link;
+	enum http_page_icon icon;
+	enum offer offer;
 } all[] = {
-	{ "404", 404, true },   { "410", 410, true },  { "used_up", 410, true },
-	{ "ended", 410, true }, { "451", 451, true },  { "blocked", 451, true },
-	{ "429", 429, false },  { "503", 503, false }, { "405", 405, false },
-	{ "400", 400, false },  { "408", 408, false }, { "411", 411, false },
-	{ "413", 413, false },  { "414", 414, false }, { "431", 431, false },
-	{ "500", 500, false },  { "start", 0, false },
+	{ "404", 404, HTTP_PAGE_BROKEN_LINK, REPORT },
+	{ "410", 410, HTTP_PAGE_CLOCK, REPORT },
+	{ "used_up", 410, HTTP_PAGE_END, REPORT },
+	{ "ended", 410, HTTP_PAGE_END, REPORT },
+	{ "451", 451, HTTP_PAGE_BLOCKED, REPORT },
+	{ "blocked", 451, HTTP_PAGE_BLOCKED, REPORT },
+	{ "429", 429, HTTP_PAGE_WAIT, RETRY },
+	{ "503", 503, HTTP_PAGE_WARNING, RETRY },
+	{ "405", 405, HTTP_PAGE_WARNING, NOTHING },
+	{ "400", 400, HTTP_PAGE_WARNING, NOTHING },
+	{ "408", 408, HTTP_PAGE_CLOCK, RETRY },
+	{ "411", 411, HTTP_PAGE_WARNING, NOTHING },
+	{ "413", 413, HTTP_PAGE_WARNING, NOTHING },
+	{ "414", 414, HTTP_PAGE_WARNING, NOTHING },
+	{ "431", 431, HTTP_PAGE_WARNING, NOTHING },
+	{ "500", 500, HTTP_PAGE_WARNING, RETRY },
+	{ "start", 0, HTTP_PAGE_LINK, NOTHING },
 };
 #define PAGES ARRAY_SIZE(all)
 #define START (PAGES - 1)
@@ -50,15 +63,14 @@ struct pages {
 	struct rendered *rendered;
 };
 
-static void add_dashboard(struct page *page)
+/* The one thing to do. href "": the address of the page itself. */
+static void add_action(struct page *page, const char *href, const char *key)
 {
-	if (page->site->dashboard_url[0] == '\0')
-		return;
-	page_add(page, "<p><a href=\"");
-	page_add_escaped(page, page->site->dashboard_url);
+	page_add(page, "<a class=\"button\" href=\"");
+	page_add_escaped(page, href);
 	page_add(page, "\">");
-	page_add_text(page, "start.dashboard");
-	page_add(page, "</a></p>\n");
+	page_add_text(page, key);
+	page_add(page, "</a>\n");
 }
 
 static struct rendered render(const struct pages *pages, size_t language, size_t which)
@@ -66,14 +78,16 @@ static struct rendered render(const struct pages *pages, size_t language, size_t
 	char key[64];
 	struct page page;
 	page_begin(&page, &pages->site, language);
-	page_begin_body(&page, all[which].name, NULL, all[which].status);
+	page_begin_body(&page, all[which].icon, all[which].name, NULL, all[which].status);
 	page_add(&page, "<p>");
 	snprintf(key, sizeof(key), "%s.text", all[which].name);
 	page_add_text(&page, key);
 	page_add(&page, "</p>\n");
-	if (which == START)
-		add_dashboard(&page);
-	page_end(&page, all[which].is_of_link ? "" : PAGE_NO_REPORT);
+	if (which == START && pages->site.dashboard_url[0] != '\0')
+		add_action(&page, pages->site.dashboard_url, "start.dashboard");
+	if (all[which].offer == RETRY)
+		add_action(&page, "", "retry");
+	page_end(&page, all[which].offer == REPORT ? "" : PAGE_NO_REPORT);
 	struct rendered rendered = { .report_at = page.report_at };
 	rendered.html = strbuf_take(&page.html, &rendered.len);
 	strbuf_clear(&page.html);

@@ -26,7 +26,7 @@ ROUTES = [
 # What the {id} of a path identifies, and values for the other placeholders.
 RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/auth/identities/": "identity", "/api/keys/": "key", "/api/shares/": "share", "/api/admin/users/": "user", "/api/admin/hosts/": "host",
                   "/api/members/": "member", "/api/admin/reports/": "report", "/api/admin/links/": "any_link", "/api/invitations/": "invitation", "/api/admin/invitations/": "admin_invitation"}  # fmt: skip
-PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody", "{slug...}": "nobody", "{external_id...}": "nobody", "{title}": "WaymarkNotReady", "{provider}": "nobody", "{name}": "assetlinks.json"}
+PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{logo}": "logo-0", "{path...}": "links/7", "{name...}": "nobody", "{slug...}": "nobody", "{external_id...}": "nobody", "{title}": "WaymarkNotReady", "{provider}": "nobody", "{name}": "assetlinks.json"}
 
 
 def resource_kind(pattern):

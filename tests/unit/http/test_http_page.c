@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/digest.h"
 #include "lib/http/http_page.h"
 #include "tests/support/test.h"
@@ -27,7 +28,10 @@ static void render(void **state, struct strbuf *html)
 	(void)state;
 	strbuf_init(html, 16384);
 	http_page_begin(html, "en");
-	http_page_begin_body(html);
+	http_page_begin_body(
+		html, &(struct http_page_brand){ .name = "<b>\"A\"", .logo_path = "", .home = "/" },
+		HTTP_PAGE_LINK);
+	http_page_end_main(html);
 	http_page_end(html);
 	assert_int_equal(strbuf_status(html), OK);
 }
@@ -74,15 +78,42 @@ TEST_CASE(has_enough_contrast_in_light_and_dark_mode)
 {
 	struct strbuf html;
 	render(state, &html);
-	const char *dark = strstr(html.data, "@media(prefers-color-scheme:dark)");
+	const char *dark = strstr(html.data, "@media screen and (prefers-color-scheme:dark)");
 	assert_non_null(dark);
 	const char *const schemes[] = { strstr(html.data, ":root"), dark };
-	const char *const inks[] = { "--ink", "--soft", "--mark" };
-	const char *const grounds[] = { "--paper", "--card" };
+	const char *const pairs[][2] = {
+		{ "--text", "--bg" },
+		{ "--text", "--surface" },
+		{ "--text-muted", "--bg" },
+		{ "--text-muted", "--surface" },
+		{ "--text-muted", "--surface-2" },
+		{ "--accent-strong", "--surface" },
+		{ "--accent-strong", "--accent-soft" },
+		{ "--on-accent", "--accent" },
+		{ "--on-accent", "--accent-strong" },
+		{ "--danger", "--danger-soft" },
+	};
 	for (size_t s = 0; s < 2; s++)
-		for (size_t i = 0; i < 3; i++)
-			for (size_t g = 0; g < 2; g++)
-				assert_contrast(schemes[s], inks[i], grounds[g]);
+		for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
+			assert_contrast(schemes[s], pairs[i][0], pairs[i][1]);
+	strbuf_clear(&html);
+}
+
+TEST_CASE(names_who_runs_the_site_at_the_top)
+{
+	struct strbuf html;
+	render(state, &html);
+	assert_non_null(strstr(html.data, "<a class=\"brand\" href=\"/\"><svg "));
+	assert_non_null(strstr(html.data, "<span>&lt;b&gt;&quot;A&quot;</span></a></header>"));
+	strbuf_clear(&html);
+	strbuf_init(&html, 16384);
+	http_page_begin_body(
+		&html,
+		&(struct http_page_brand){ .name = "A", .logo_path = "/assets/logo-1", .home = "" },
+		HTTP_PAGE_CHECK);
+	assert_non_null(strstr(
+		html.data,
+		"<span class=\"brand\"><img src=\"/assets/logo-1\" alt=\"\" height=\"32\"><span>A<"));
 	strbuf_clear(&html);
 }
 

@@ -23,7 +23,8 @@ static struct report_page empty(enum report_notice notice)
 		                     .reason = "",
 		                     .details = "",
 		                     .email = "",
-		                     .operator_name = "" };
+		                     .operator_name = "",
+		                     .brand = { .name = "sho.rt", .logo_path = "", .home = "" } };
 }
 
 TEST_CASE(the_policy_allows_only_the_style_of_the_page)
@@ -31,9 +32,12 @@ TEST_CASE(the_policy_allows_only_the_style_of_the_page)
 	(void)state;
 	struct report_page page = empty(REPORT_NOTICE_NONE);
 	char *html = render(&page);
-	assert_non_null(strstr(report_page_policy, "style-src '" HTTP_PAGE_STYLE_HASH "'"));
+	assert_non_null(strstr(report_page_policy(&page), "style-src '" HTTP_PAGE_STYLE_HASH "'"));
+	assert_null(strstr(report_page_policy(&page), "img-src"));
 	assert_null(strstr(html, "<script"));
 	assert_null(strstr(html, "style=\""));
+	page.brand.logo_path = "/assets/logo-1";
+	assert_non_null(strstr(report_page_policy(&page), "; img-src 'self'; "));
 	free(html);
 }
 
@@ -48,6 +52,7 @@ TEST_CASE(a_page_shows_what_was_typed_and_never_runs_it)
 		.details = "</textarea><b>&amp;",
 		.email = "a\"onfocus=x",
 		.operator_name = "<i>A",
+		.brand = { .name = "<i>A", .logo_path = "", .home = "https://sho.rt" },
 	};
 	char *html = render(&page);
 	assert_null(strstr(html, "<script"));
@@ -55,7 +60,7 @@ TEST_CASE(a_page_shows_what_was_typed_and_never_runs_it)
 	assert_non_null(strstr(html, "value=\"&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;\""));
 	assert_non_null(strstr(html, ">\n&lt;/textarea&gt;&lt;b&gt;&amp;amp;</textarea>"));
 	assert_non_null(strstr(html, "aria-invalid=\"true\" value=\"a&quot;onfocus=x\""));
-	assert_non_null(strstr(html, "<footer>Operated by &lt;i&gt;A.</footer>"));
+	assert_non_null(strstr(html, "<footer><span>Operated by &lt;i&gt;A.</span></footer>"));
 	assert_non_null(strstr(html, "<option value=\"spam\" selected>"));
 	assert_non_null(strstr(html, "role=\"alert\">Please check the marked fields."));
 	free(html);

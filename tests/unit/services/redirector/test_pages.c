@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/http/http_page.h"
 #include "services/redirector/pages/pages.h"
 #include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
@@ -61,7 +60,7 @@ static enum http_progress respond_with_own_page(struct http_exchange *x)
 {
 	struct page page;
 	page_begin(&page, pages_site(the_pages), page_language(pages_site(the_pages), x));
-	page_begin_body(&page, "preview", "<b> & \"c\"", 0);
+	page_begin_body(&page, HTTP_PAGE_EYE, "preview", "<b> & \"c\"", 0);
 	page_end(&page, PAGE_NO_REPORT);
 	return page_respond(&page, x, 200, PAGE_WITH_FORM);
 }
@@ -299,6 +298,7 @@ TEST_CASE(says_only_what_is_known_of_a_link_that_cannot_be_checked)
 	get_status_page(f, 503, "text/html");
 	assert_non_null(strstr(f->answer.body, "We can't check this link right now"));
 	assert_null(strstr(f->answer.body, "fine"));
+	assert_non_null(strstr(f->answer.body, "<a class=\"button\" href=\"\">Try again</a>"));
 }
 
 TEST_CASE(names_the_operator_and_the_dashboard)
@@ -315,7 +315,7 @@ TEST_CASE(names_the_operator_and_the_dashboard)
 	get_status_page(f, 404, "text/html");
 	assert_non_null(strstr(
 		f->answer.body,
-		"<footer>Operated by A &amp; &lt;B&gt;. <a href=\"mailto:a@b.example\">Contact</a> "
+		"<footer><span>Operated by A &amp; &lt;B&gt;.</span> <a href=\"mailto:a@b.example\">Contact</a> "
 		"<a href=\"https://api.sho.rt/report?link=https://sho.rt/404\">Report this link</a></footer>"));
 	assert_null(strstr(f->answer.body, "api.sho.rt/app/"));
 	http_fixture_request(
@@ -329,9 +329,9 @@ TEST_CASE(names_the_operator_and_the_dashboard)
 	assert_null(strstr(f->answer.body, "api.sho.rt"));
 	http_fixture_request(&f->server, START_REQUEST, &f->answer);
 	the_pages = f->plain;
-	assert_non_null(
-		strstr(f->answer.body,
-	               "<p><a href=\"https://api.sho.rt/app/\">Shorten a link</a></p>\n<footer>"));
+	assert_non_null(strstr(
+		f->answer.body,
+		"<a class=\"button\" href=\"https://api.sho.rt/app/\">Shorten a link</a>\n</main>\n<footer>"));
 	assert_null(strstr(f->answer.body, "/report"));
 }
 
@@ -342,7 +342,8 @@ TEST_CASE(has_a_start_page_and_an_icon)
 	http_fixture_request(&f->server, START_REQUEST, &f->answer);
 	assert_int_equal(f->answer.status, 200);
 	assert_non_null(strstr(f->answer.body, "sho.rt shortens links."));
-	assert_null(strstr(f->answer.body, "<a "));
+	assert_non_null(strstr(f->answer.body, "<span>sho.rt</span></a></header>"));
+	assert_null(strstr(f->answer.body, "class=\"button\""));
 	assert_null(strstr(f->answer.body, "class=\"status\""));
 	http_fixture_request(&f->server, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &f->answer);
 	assert_string_equal(
