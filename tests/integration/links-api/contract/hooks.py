@@ -64,13 +64,13 @@ def fix_query(query):
 
 
 def limit_filters(query):
-    """At most 16 filters in total. The excluding ones show which dimensions there are."""
+    """At most 16 filters in total: three excluding ones, if there are any, which show what the dimensions are."""
     for name in list(query):
         if isinstance(query.get(name), list):
             query[name] = query[name][:1]
     excluding = [name for name in query if name.startswith("not_")]
-    for name in excluding[3:]:
-        del query[name]
+    for name in [*excluding, *(name.removeprefix("not_") for name in excluding)][3:]:
+        query.pop(name, None)
 
 
 def start_before_the_end(body):
