@@ -398,7 +398,7 @@ def test_a_visitor_makes_links_registers_and_creates_several_by_keyboard_alone(w
     expect(page.get_by_text("1 link is yours now.")).to_be_visible()
     window.press("Links")
     expect(page.locator("tbody tr")).to_have_count(1)
-    window.press("Create several")
+    window.press("Import")
     window.tab_to("Addresses")
     keys.type("https://example.com/one")
     keys.press("Enter")
@@ -454,6 +454,66 @@ def test_500_links_come_from_a_csv_file(page, window, user):
     page.get_by_role("button", name="Create 500 links").click()
     expect(page.get_by_text("500 links created.")).to_be_visible()
     assert user.call("GET", "/api/links?tag=many&limit=1").json["pagination"]["total"] == 500
+
+
+def test_an_import_goes_on_after_the_window_was_closed_and_makes_nothing_twice(page, window, user):
+    window.goto("/links/bulk")
+    expect(page.get_by_text("links are left for 24 hours.")).to_be_visible()
+    lines = ["Destination,Title"] + [f"https://example.com/{i},Page {i}" for i in range(250)]
+    page.get_by_label("Addresses").fill("\n".join(lines))
+    sent = []
+
+    def answer_late(route):
+        """The second hundred is created, but the window does not learn of it."""
+        sent.append(route.request.headers["idempotency-key"])
+        if len(sent) == 1:
+            route.continue_()
+            return
+        if len(sent) == 2:
+            route.fetch()
+        route.abort()
+
+    page.route("**/links/bulk", lambda route: answer_late(route) if route.request.method == "POST" else route.continue_())
+    page.get_by_role("button", name="Create 250 links").click()
+    expect(page.get_by_text("Created: 100 · Refused: 0 · Still to do: 150")).to_be_visible()
+    wait_until(lambda: len(sent) >= 2, 60, "the second request")
+    page.close(run_before_unload=False)
+    page = window.page = window.context.new_page()
+    window.goto("/links/bulk")
+    expect(page.get_by_text("Created: 100 · Refused: 0 · Still to do: 150")).to_be_visible()
+    assert window.violations() == []
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text("250 links created.")).to_be_visible()
+    assert user.call("GET", "/api/links?limit=1").json["pagination"]["total"] == 250
+    window.goto("/links/bulk")
+    expect(page.get_by_label("Addresses")).to_have_value("")
+
+
+def test_a_csv_changes_links_that_are_there_after_a_preview_and_is_undone(page, window, user):
+    links = [user.create(f"https://example.com/{i}", title=f"T{i}", tags=["old"]) for i in range(4)]
+    slugs = [link["slug"] for link in links]
+    rows = ["Short link,Destination,Title,Tags,Ends,State,Colour", f"{links[0]['short_url']},example.com/new,,,,,red", f"{slugs[1]},,Other,a|b,2099-12-31,Disabled,", f"{slugs[2]},https://example.com/2,T2,old,,Active,", f"{slugs[0]},,twice,,,,", f"nobody-{slugs[0]},,x,,,,", f"{slugs[3]},,,,,gone,"]
+    window.goto("/links/bulk")
+    page.get_by_label("What these lines do").select_option("Change links")
+    page.get_by_label("Addresses").fill("\n".join(rows))
+    expect(page.get_by_role("listitem").filter(has_text="Line 5")).to_contain_text("another line names the same link")
+    expect(page.get_by_role("listitem").filter(has_text="Line 7")).to_contain_text("is neither Active nor Disabled")
+    expect(page.get_by_text("Unknown columns, left out: Colour")).to_be_visible()
+    assert window.violations() == []
+    page.get_by_role("button", name="Check changes").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("listitem")).to_contain_text("names no link of this workspace")
+    expect(dialog.get_by_role("row")).to_have_count(3)
+    expect(dialog.get_by_role("row").filter(has_text=slugs[1])).to_contain_text("T1 · old · – · Active")
+    expect(dialog.get_by_role("row").filter(has_text=slugs[1])).to_contain_text("Other · a, b · 31 Dec 2099")
+    assert window.violations() == []
+    dialog.get_by_role("button", name="Change 2 links").click()
+    expect(page.get_by_text("2 links changed.")).to_be_visible()
+    seen = lambda link: {name: user.call("GET", f"/api/links/{link['id']}").json["link"][name] for name in ("original_url", "title", "tags", "expires_at", "state")}
+    assert seen(links[0]) == {"original_url": "https://example.com/new", "title": "T0", "tags": ["old"], "expires_at": None, "state": "active"}
+    assert (seen(links[1])["title"], seen(links[1])["tags"], seen(links[1])["state"]) == ("Other", ["a", "b"], "disabled")
+    page.get_by_role("button", name="Undo").click()
+    wait_until(lambda: [seen(link) for link in links] == [{name: link[name] for name in seen(link)} for link in links], 60, "the changes to be undone")
 
 
 def test_an_export_that_is_not_understood_is_two_questions(page, window, user):
@@ -780,7 +840,7 @@ def test_tags_are_colored_renamed_merged_and_deleted(page, window, user, visitor
     window.goto("/tags?q=letter")
     expect(page.locator("tbody .tag")).to_have_text(["letter"])
     menu_of(page, "letter", "Delete")
-    expect(page.get_by_role("dialog")).to_contain_text("2 links lose the tag letter.")
+    expect(page.get_by_role("dialog")).to_contain_text("2 links lose the tag letter, and stay.")
     page.get_by_role("button", name="Remove tag").press("Enter")
     expect(page.get_by_text("No tag matches")).to_be_visible()
     assert [tag["name"] for tag in user.call("GET", "/api/tags").json["tags"]] == ["spring"]

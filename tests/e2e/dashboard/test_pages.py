@@ -452,7 +452,7 @@ def test_errors_are_german_in_a_german_page(browser, administrator):
     assert page.evaluate("document.documentElement.lang") == "de"
     dialog = page.get_by_role("dialog")
     wrong = (
-        ("ftp://example.com", "keine Webadresse"),
+        ("ftp://example.com", "Keine Webadresse"),
         ("https://ann:secret@example.com", "darf keinen Benutzernamen"),
         ("https://example.com/" + "a" * 8200, "darf höchstens 8192 Bytes haben"),
         ("https://example.com/\\x", "enthält einen umgekehrten Schrägstrich"),

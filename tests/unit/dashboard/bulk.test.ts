@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Answers, parseBulk } from "../../../web/dashboard/src/lib/bulk";
+import { type Answers, parseBulk, parseChanges } from "../../../web/dashboard/src/lib/bulk";
 
 const links = (text: string, answers?: Answers) => parseBulk(text, [], answers).items.map(({ link }) => link);
 const faults = (text: string) => parseBulk(text, []).items.map(({ fault }) => fault);
@@ -177,4 +177,34 @@ test("the lines with errors can be corrected with their header", () => {
   const { header, items } = parseBulk("sep=;\r\nLong URL;Title\r\nnone;1\r\nhttps://a.example/;2", []);
   assert.equal(header, "sep=;\nLong URL;Title");
   assert.deepEqual(items.map(({ line, text, fault }) => [line, text, fault]), [[3, "none;1", "url-scheme"], [4, "https://a.example/;2", undefined]]);
+});
+
+const changes = (text: string, answers?: Answers) => parseChanges(text, answers).items.map(({ link, fault }) => (fault ? fault : link));
+
+test("a row that changes a link names it by its short link or slug, and leaves out what stays", () => {
+  const text = "Short link,Destination,Title,Tags,Ends,State\nhttps://go.example/Spring,,,,,Disabled\nsummer,example.com/new,New,a|b,2027-12-31T10:00:00Z,";
+  assert.deepEqual(changes(text), [
+    { original_url: "", slug: "Spring", state: "disabled" },
+    { original_url: "https://example.com/new", slug: "summer", title: "New", tags: ["a", "b"], expires_at: "2027-12-31T10:00:00Z" },
+  ]);
+  // "link" and "url" are the short link only beside no better name.
+  assert.deepEqual(changes("Link,Title\nspring,T"), [{ original_url: "", slug: "spring", title: "T" }]);
+  assert.deepEqual(changes("url,slug\nhttps://a.example/,spring"), [{ original_url: "https://a.example/", slug: "spring" }]);
+});
+
+test("a row that changes a link is refused for what it lacks and for what nobody can read", () => {
+  const text = "slug,destination,state,ends\n,https://a.example/,,\na,ftp://x,,\nb,,gone,\nc,,expired,\nC,,active,\nd d,,,\ne,,,soon";
+  const read = parseChanges(text);
+  assert.deepEqual(read.items.map(({ fault }) => fault), ["bulk-link", "url-scheme", "bulk-state", undefined, "bulk-twice", "slug", "bulk-time"]);
+  assert.deepEqual(parseChanges("title,state\nA,active").items, [], "no column names a link");
+});
+
+test("a column is what somebody says, instead of what its name says", () => {
+  const text = "code,to,label\nspring,https://a.example/,A";
+  assert.deepEqual(parseBulk(text, []).unclear?.length, 2);
+  assert.deepEqual(changes(text, { columns: { slug: 0, original_url: 1 } }), [{ original_url: "https://a.example/", slug: "spring" }]);
+  const named = "destination,title,slug\nhttps://a.example/,T,s";
+  assert.deepEqual(links(named, { columns: { title: -1 } }), [{ original_url: "https://a.example/", slug: "s" }]);
+  assert.deepEqual(links(named, { columns: { title: 2 } }), [{ original_url: "https://a.example/", title: "s" }]);
+  assert.deepEqual(parseBulk("destination,state\nhttps://a.example/,active", []).unknown, ["state"], "a new link has no state to choose");
 });

@@ -1,9 +1,10 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Link } from "../api/client";
 import { currentZone } from "../app/settings";
 import { t, tn } from "../i18n";
 import { formatTime, hostAndSlug, readableUrl } from "../lib/format";
-import { editLinks, isChange, type LinkEdit } from "../lib/link_actions";
+import { differs, editLinks, isChange, type LinkEdit } from "../lib/link_actions";
 import { normalizeUrl, parseUrl } from "../lib/urls";
 import { fromLocalInput } from "../lib/zone";
 import { Dialog } from "./dialog";
@@ -21,53 +22,52 @@ function editOf(link: Link, kind: Kind, first: string, second: string): LinkEdit
   return kind === "expires" ? { expires_at: time } : { starts_at: time };
 }
 
-function describe(link: Link, edit: LinkEdit): [before: string, after: string] {
-  const show = (value: string | null | undefined) => (value ? (edit.original_url === undefined ? formatTime(value) : readableUrl(value)) : "–");
-  const name = Object.keys(edit)[0] as keyof LinkEdit;
-  return [show(link[name]), show(edit[name])];
+function show(name: keyof LinkEdit, value: LinkEdit[keyof LinkEdit]): string {
+  if (Array.isArray(value)) return value.join(", ");
+  if (!value) return "–";
+  if (name === "original_url") return readableUrl(value);
+  if (name === "state") return t(`state.${value as "active"}`);
+  return name === "title" ? value : formatTime(value);
 }
 
-interface Props {
-  links: readonly Link[];
+/** What is different. */
+function describe(link: Link, edit: LinkEdit): [before: string, after: string] {
+  const names = (Object.keys(edit) as (keyof LinkEdit)[]).filter((name) => differs(link, edit, name));
+  const join = (values: LinkEdit | Link) => names.map((name) => show(name, values[name] as LinkEdit[keyof LinkEdit])).join(" · ");
+  return [join(link), join(edit)];
+}
+
+export interface Edit {
+  link: Link;
+  edit: LinkEdit;
+  /** The destination would be no address. */
+  isWrong: boolean;
+}
+
+interface EditsProps {
+  title: string;
+  edits: readonly Edit[];
+  /** The fields that say what changes. */
+  children?: ComponentChildren;
   onClose: () => void;
   onDone: () => void;
 }
 
-/** One change of many links, seen before it is made. */
-export default function BulkEdit({ links, onClose, onDone }: Props) {
-  const [kind, setKind] = useState<Kind>("replace");
-  const [first, setFirst] = useState("");
-  const [second, setSecond] = useState("");
-  const [isBusy, setBusy] = useState(false);
-  const isUrl = kind === "replace" || kind === "find";
-  const edits = links.flatMap((link) => {
-    const edit = editOf(link, kind, first, second);
-    return edit && isChange(link, edit) ? [{ link, edit, isWrong: edit.original_url !== undefined && !parseUrl(edit.original_url) }] : [];
-  });
+/** Changes of many links, of which all are checked and the first shown before they are made. The message afterwards undoes them. */
+export function EditsDialog({ title, edits, children, onClose, onDone }: EditsProps) {
+  const [done, setDone] = useState<number>();
   const wrong = edits.filter((each) => each.isWrong).length;
+  const isBusy = done !== undefined;
   const submit = (event: Event) => {
     event.preventDefault();
-    setBusy(true);
+    setDone(0);
     const chosen = new Map(edits.map(({ link, edit }) => [link, edit]));
-    void editLinks([...chosen.keys()], (link) => chosen.get(link) ?? {}, onDone).then(onClose);
+    void editLinks([...chosen.keys()], (link) => chosen.get(link) ?? {}, onDone, () => setDone((count = 0) => count + 1)).then(onClose);
   };
   return (
-    <Dialog isWide title={tn("many.edit", links.length)} onClose={() => isBusy || onClose()}>
+    <Dialog isWide title={title} onClose={() => isBusy || onClose()}>
       <form class="form" onSubmit={submit}>
-        <SelectField
-          label={t("many.edit.what")}
-          value={kind}
-          options={KINDS.map((each) => [each, t(`many.edit.${each}`)] as const)}
-          onChange={(next) => {
-            setKind(next as Kind);
-            setFirst("");
-            setSecond("");
-          }}
-        />
-        <div class="field-row">
-          <TextField label={t(`many.edit.${kind}.first`)} hint={isUrl ? undefined : t("starts.zone", { zone: currentZone() })} type={isUrl ? "text" : "datetime-local"} autocomplete="off" required={isUrl} value={first} onInput={setFirst} />
-          {kind === "find" && <TextField label={t("many.edit.find.second")} autocomplete="off" value={second} onInput={setSecond} />}
-        </div>
+        {children}
         <p role="status" class={wrong > 0 ? "field-error" : "muted"}>
           {wrong > 0 ? tn("many.edit.wrong", wrong) : tn("many.edit.count", edits.length)}
         </p>
@@ -95,6 +95,7 @@ export default function BulkEdit({ links, onClose, onDone }: Props) {
           </table>
         )}
         {edits.length > SHOWN && <p class="muted">{tn("bulk.more", edits.length - SHOWN)}</p>}
+        {isBusy && <progress max={edits.length} value={done} aria-label={t("working")} />}
         <footer class="dialog-foot">
           <button type="button" class="button" disabled={isBusy} onClick={onClose}>
             {t("cancel")}
@@ -105,5 +106,41 @@ export default function BulkEdit({ links, onClose, onDone }: Props) {
         </footer>
       </form>
     </Dialog>
+  );
+}
+
+interface Props {
+  links: readonly Link[];
+  onClose: () => void;
+  onDone: () => void;
+}
+
+/** One change of many links, seen before it is made. */
+export default function BulkEdit({ links, onClose, onDone }: Props) {
+  const [kind, setKind] = useState<Kind>("replace");
+  const [first, setFirst] = useState("");
+  const [second, setSecond] = useState("");
+  const isUrl = kind === "replace" || kind === "find";
+  const edits = links.flatMap((link) => {
+    const edit = editOf(link, kind, first, second);
+    return edit && isChange(link, edit) ? [{ link, edit, isWrong: edit.original_url !== undefined && !parseUrl(edit.original_url) }] : [];
+  });
+  return (
+    <EditsDialog title={tn("many.edit", links.length)} edits={edits} onClose={onClose} onDone={onDone}>
+      <SelectField
+        label={t("many.edit.what")}
+        value={kind}
+        options={KINDS.map((each) => [each, t(`many.edit.${each}`)] as const)}
+        onChange={(next) => {
+          setKind(next as Kind);
+          setFirst("");
+          setSecond("");
+        }}
+      />
+      <div class="field-row">
+        <TextField label={t(`many.edit.${kind}.first`)} hint={isUrl ? undefined : t("starts.zone", { zone: currentZone() })} type={isUrl ? "text" : "datetime-local"} autocomplete="off" required={isUrl} value={first} onInput={setFirst} />
+        {kind === "find" && <TextField label={t("many.edit.find.second")} autocomplete="off" value={second} onInput={setSecond} />}
+      </div>
+    </EditsDialog>
   );
 }

@@ -19,7 +19,7 @@ const de: Catalogue = {
   "bot.prefetch": "Vorab geladen",
   bots: "Bots",
   "bots.include": "Menschen und Bots",
-  bulk: "Mehrere erstellen",
+  bulk: "Import",
   cancel: "Abbrechen",
   changed_one: "{count} Link geändert.",
   changed_other: "{count} Links geändert.",

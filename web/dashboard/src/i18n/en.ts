@@ -17,7 +17,7 @@ export const en = {
   "bot.prefetch": "Browser prefetch",
   bots: "Bots",
   "bots.include": "Humans and bots",
-  bulk: "Create several",
+  bulk: "Import",
   cancel: "Cancel",
   changed_one: "{count} link changed.",
   changed_other: "{count} links changed.",

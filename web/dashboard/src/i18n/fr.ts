@@ -19,7 +19,7 @@ const fr: Catalogue = {
   "bot.prefetch": "Préchargement",
   bots: "Robots",
   "bots.include": "Humains et robots",
-  bulk: "En créer plusieurs",
+  bulk: "Importer",
   cancel: "Annuler",
   changed_one: "{count} lien modifié.",
   changed_many: "{count} de liens modifiés.",

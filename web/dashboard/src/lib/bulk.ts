@@ -7,12 +7,13 @@ import { fromLocalInput } from "./zone";
 export type LinkCreation = Schemas["LinkCreation"];
 
 export interface BulkItem {
-  link: LinkCreation;
+  /** state: only of a row that changes a link. */
+  link: LinkCreation & { state?: string };
   /** Where it was written, and how. */
   line: number;
   text: string;
   /** What this page already knows to be wrong. */
-  fault?: "url-scheme" | "slug" | "bulk-time" | "bulk-cells";
+  fault?: "url-scheme" | "slug" | "bulk-time" | "bulk-cells" | "bulk-state" | "bulk-link" | "bulk-twice";
 }
 
 /**
@@ -27,14 +28,15 @@ const NAMES = {
   expires_at: "expiresat expires expirein expiry expirydate expirationdate expiration end ends enddate validuntil",
   starts_at: "startsat starts start startdate validsince",
   notes: "notes note description comments comment",
+  state: "state status",
   visits: "visits visitcount clicks clickcount totalclicks humanclicks hits views engagements scans humans bots total",
 };
-type Column = keyof typeof NAMES;
+export type Column = keyof typeof NAMES;
 /** The indexes of the columns that are each. */
 type Columns = Partial<Record<Column, number[]>>;
 /** By the name that the page shows as well. */
-const SHOWN: Record<Column, Key[]> = {
-  original_url: ["destination"], slug: ["slug", "short.url"], title: ["title"], tags: ["tags"], expires_at: ["expires"], starts_at: ["starts"], notes: ["notes"],
+export const SHOWN: Record<Column, Key[]> = {
+  original_url: ["destination"], slug: ["slug", "short.url"], title: ["title"], tags: ["tags"], expires_at: ["expires"], starts_at: ["starts"], notes: ["notes"], state: ["state"],
   visits: ["visits", "bots", "bots.include"],
 };
 /** Names of slugs in the exports of Kutt and YOURLS, where "target" is the destination. Elsewhere they say where somebody lives, or what somebody came from. */
@@ -44,6 +46,25 @@ const plainName = (name: string) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu
 const namesOf = (column: Column) => [...new Set([...NAMES[column].split(" "), ...SHOWN[column].map((key) => plainName(t(key)))])];
 /** The indexes of columns with these names, preferred first. */
 const find = (names: string[], wanted: string[]) => wanted.flatMap((each) => names.flatMap((name, at) => (name === each ? [at] : [])));
+
+/** Columns of rows that create links, and of rows that change them. */
+export const CREATED: readonly Column[] = ["original_url", "slug", "title", "tags", "expires_at", "starts_at", "notes"];
+export const CHANGED: readonly Column[] = ["slug", "original_url", "title", "tags", "expires_at", "starts_at", "state"];
+
+/** What a person says instead of the names. */
+function correct(columns: Columns, said: Answers["columns"] = {}): Columns {
+  const taken = Object.values(said);
+  const kept = Object.entries(columns).map(([name, indexes]) => [name, indexes.filter((at) => !taken.includes(at))]);
+  return { ...Object.fromEntries(kept), ...Object.fromEntries(Object.entries(said).map(([name, at]) => [name, at < 0 ? [] : [at]])) };
+}
+
+/** Which columns of rows that change links are what: only the short link names one, and "link" is it as well. */
+function changedColumnsOf(cells: string[]): Columns {
+  const [slug = -1] = find(cells.map(plainName), namesOf("slug"));
+  const columns = columnsOf(cells.map((cell, at) => (at === slug ? "" : cell)));
+  const known = CHANGED.flatMap((name) => (columns[name] && name !== "slug" ? [[name, columns[name]]] : []));
+  return { ...Object.fromEntries(known), ...(slug < 0 ? {} : { slug: [slug] }) };
+}
 
 /** Which columns of a row with names are what, each once. Several may have a slug. */
 function columnsOf(cells: string[], chosen?: number): Columns {
@@ -97,11 +118,16 @@ export interface Answers {
   destination?: number;
   /** 04/05/2027 is 4 May. */
   isDayFirst?: boolean;
+  /** Which column is what, where that is not what its name says; -1: none. */
+  columns?: Partial<Record<Column, number>>;
 }
 
 export interface Bulk {
   /** The lines before the first link: with the names of columns, and with the separator. */
   header: string;
+  /** The names of columns, if there are any, and the indexes of those that are something of a link. */
+  names: string[];
+  columns: Columns;
   /** Names of columns that are left out: those of nothing that a link has, and counts of visits. */
   unknown: string[];
   visits: string[];
@@ -124,21 +150,68 @@ export function parseBulk(text: string, tags: readonly string[], answers: Answer
   const isFirst = lines.some(({ cells }) => looksLikeAddress(cells[0] ?? ""));
   const isElsewhere = lines.some(({ cells }) => cells.slice(1).some(isFirst ? hasScheme : looksLikeAddress));
   const unclear = (isNamed ? !named.original_url || isDoubtful(named, written) : table === written || isElsewhere) ? table.slice(0, 3) : undefined;
-  if (unclear && answers.destination === undefined) return { header: mark, unknown: [], visits: [], items: [], unclear };
+  if (unclear && answers.destination === undefined) return { header: mark, names: [], columns: {}, unknown: [], visits: [], items: [], unclear };
 
   const chosen = unclear ? answers.destination : undefined;
   const hasHeader = chosen === undefined ? isNamed : chosen >= 0 && !looksLikeAddress(table[0]?.cells[chosen] ?? "");
   const rows = hasHeader ? (first.length > 1 ? table.slice(1) : table.slice(1).flatMap(splitLine)) : chosen === -1 ? lines : table;
   const shortUrls = table[0]?.cells.flatMap((cell, at) => (hasScheme(cell) && at !== chosen ? [at] : [])) ?? [];
-  const columns = hasHeader ? columnsOf(first, chosen) : chosen === undefined || chosen === -1 ? POSITIONS : { original_url: [chosen], slug: shortUrls };
+  const { state: _, ...ofHeader } = hasHeader ? correct(columnsOf(first, chosen), answers.columns) : {};
+  const columns: Columns = hasHeader ? ofHeader : chosen === undefined || chosen === -1 ? POSITIONS : { original_url: [chosen], slug: shortUrls };
+  return read({ mark, head: hasHeader ? table[0] : undefined, rows, columns, tags, answers, unclear });
+}
+
+/**
+ * Rows of CSV that change links: one column names the link by its short link or slug, and each other one says what becomes of it. A cell
+ * without anything changes nothing.
+ */
+export function parseChanges(text: string, answers: Answers = {}): Bulk {
+  const { mark, rows: written } = parseCsv(text, (cells) => Object.keys(columnsOf(cells)).length * 1000 + cells.length);
+  const [head, ...rows] = written;
+  const columns = correct(changedColumnsOf(head?.cells ?? []), answers.columns);
+  const bulk = read({ mark, head, rows: columns.slug?.length ? rows : [], columns, tags: [], answers, unclear: undefined });
+  const seen = new Set<string>();
+  const items = bulk.items.map((item) => {
+    const fault = faultOfChange(item, seen);
+    seen.add(item.link.slug?.toLowerCase() ?? "");
+    return { ...item, fault };
+  });
+  return { ...bulk, items };
+}
+
+/** States that a list shows, but nobody sets: a cell with one of them changes nothing. */
+const SHOWN_STATES = ["expired", "scheduled", "used_up", "deleted"];
+
+function faultOfChange({ link, fault }: BulkItem, seen: Set<string>): BulkItem["fault"] {
+  if (!link.slug) return "bulk-link";
+  if (seen.has(link.slug.toLowerCase())) return "bulk-twice";
+  if (link.state && ![...SHOWN_STATES, "active", "disabled"].includes(link.state)) return "bulk-state";
+  return link.original_url === "" && fault === "url-scheme" ? faultOf({ ...link, original_url: "https://example.com/" }) : fault;
+}
+
+interface Reading {
+  mark: string;
+  /** The row with the names of columns. */
+  head: CsvRow | undefined;
+  rows: CsvRow[];
+  columns: Columns;
+  tags: readonly string[];
+  answers: Answers;
+  unclear: CsvRow[] | undefined;
+}
+
+function read({ mark, head, rows, columns, tags, answers, unclear }: Reading): Bulk {
+  const names = head?.cells ?? [];
   const times = rows.flatMap(({ cells }) => [...(columns.expires_at ?? []), ...(columns.starts_at ?? [])].map((at) => cells[at] ?? ""));
   const { date, isDayFirst } = dayOrder(times);
   const used = Object.values(columns).flat();
   return {
-    header: [mark, hasHeader ? table[0]?.text : ""].filter(Boolean).join("\n"),
-    unknown: hasHeader ? first.filter((name, at) => name && !used.includes(at)) : [],
-    visits: hasHeader ? (columns.visits ?? []).map((at) => first[at] ?? "") : [],
-    items: date && answers.isDayFirst === undefined ? [] : rows.map((row) => itemOf(row, columns, tags, isDayFirst ?? answers.isDayFirst ?? false, hasHeader ? first.length : undefined)),
+    header: [mark, head?.text].filter(Boolean).join("\n"),
+    names,
+    columns,
+    unknown: names.filter((name, at) => name && !used.includes(at)),
+    visits: head ? (columns.visits ?? []).map((at) => names[at] ?? "") : [],
+    items: date && answers.isDayFirst === undefined ? [] : rows.map((row) => itemOf(row, columns, tags, isDayFirst ?? answers.isDayFirst ?? false, head ? names.length : undefined)),
     unclear,
     date,
   };
@@ -150,7 +223,7 @@ const POSITIONS: Columns = { original_url: [0], slug: [1], title: [2], tags: [3]
 function itemOf({ cells, line, text }: CsvRow, columns: Columns, tags: readonly string[], isDayFirst: boolean, width = Number.POSITIVE_INFINITY): BulkItem {
   // Exports of databases write the name of nothing.
   const cell = (name: Column) => (columns[name] ?? []).map((at) => plainCell(cells[at] ?? "")).find((each) => !/^(|null|NULL|\\N)$/.test(each)) ?? "";
-  const link: LinkCreation = { original_url: normalizeUrl(cell("original_url")) };
+  const link: BulkItem["link"] = { original_url: normalizeUrl(cell("original_url")) };
   const slug = slugOf(cell("slug"));
   if (slug) link.slug = slug;
   if (cell("title")) link.title = cell("title");
@@ -160,7 +233,14 @@ function itemOf({ cells, line, text }: CsvRow, columns: Columns, tags: readonly 
   if (cell("expires_at")) link.expires_at = timeOf(cell("expires_at"), isDayFirst);
   if (cell("starts_at")) link.starts_at = timeOf(cell("starts_at"), isDayFirst, "00:00:00");
   if (cell("notes")) link.notes = cell("notes");
+  if (cell("state")) link.state = stateOf(cell("state"));
   return { link, line, text, fault: cells.slice(width).some(Boolean) ? "bulk-cells" : faultOf(link) };
+}
+
+/** "disabled" of "Disabled", also in the language of the page. */
+function stateOf(cell: string): string {
+  const text = cell.toLowerCase();
+  return ["active", "disabled", ...SHOWN_STATES].find((state) => t(`state.${state}` as Key).toLowerCase() === text) ?? text;
 }
 
 /** What a short URL has behind its host: "spring" of https://go.example/spring/?x, go.example/spring and /spring/. A name alone stays. */

@@ -3,6 +3,7 @@ import { forgetUndo, notify } from "../app/toasts";
 import { explain } from "../components/feedback";
 import { t, tn } from "../i18n";
 import { formatDate, hostAndSlug } from "./format";
+import { patiently } from "./patiently";
 import { currentWorkspaceId, startIn } from "./workspace";
 
 async function report(action: () => Promise<void>): Promise<void> {
@@ -137,16 +138,27 @@ export async function moveLinks(links: readonly Link[], workspace: number, name:
   done();
 }
 
-export type LinkEdit = Partial<Pick<Link, "original_url" | "starts_at" | "expires_at">>;
+export type LinkEdit = Partial<Pick<Link, "original_url" | "title" | "tags" | "starts_at" | "expires_at">> & { state?: "active" | "disabled" };
+
+/** As requests set it: every other state is that of a link which is enabled. */
+const settable = (link: Link) => (link.state === "disabled" ? "disabled" : "active");
+const valueOf = (link: Link, name: keyof LinkEdit) => (name === "state" ? settable(link) : link[name]);
 
 /** Changes each link as editOf says; those that would stay as they are are left alone. The message can undo it. */
-export function editLinks(links: readonly Link[], editOf: (link: Link) => LinkEdit, done: () => void): Promise<void> {
+export function editLinks(links: readonly Link[], editOf: (link: Link) => LinkEdit, done: () => void, onStep = () => {}): Promise<void> {
   const edits = links.map((link) => [link, editOf(link)] as const).filter(([link, edit]) => isChange(link, edit));
   const edited = new Map(edits.map(([link, edit]) => [link, edit]));
-  const patch = (link: Link, body: LinkEdit) => unwrap(api.PATCH("/api/links/{id}", { ...byId(link), body }));
-  const before = (link: Link) => Object.fromEntries(Object.keys(edited.get(link) ?? {}).map((name) => [name, link[name as keyof LinkEdit]])) as LinkEdit;
+  const patch = (link: Link, body: LinkEdit) => patiently(() => unwrap(api.PATCH("/api/links/{id}", { ...byId(link), body })));
+  const before = (link: Link) => Object.fromEntries((Object.keys(edited.get(link) ?? {}) as (keyof LinkEdit)[]).map((name) => [name, valueOf(link, name)])) as LinkEdit;
   const undo = (changed: readonly Link[]) => () => void each(changed, (link) => patch(link, before(link)), (back) => notify(tn("changed", back.length)), done);
-  return each([...edited.keys()], (link) => patch(link, edited.get(link) ?? {}), (changed) => notify(tn("changed", changed.length), { undo: undo(changed) }), done);
+  const act = async (link: Link) => {
+    await patch(link, edited.get(link) ?? {});
+    onStep();
+  };
+  return each([...edited.keys()], act, (changed) => notify(tn("changed", changed.length), { undo: undo(changed) }), done);
 }
 
-export const isChange = (link: Link, edit: LinkEdit): boolean => Object.entries(edit).some(([name, value]) => link[name as keyof LinkEdit] !== value);
+/** Two texts may be one moment, and one set of tags. */
+const plain = (value: unknown) => (Array.isArray(value) ? [...value].sort().join("\n") : typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : value);
+export const differs = (link: Link, edit: LinkEdit, name: keyof LinkEdit): boolean => plain(valueOf(link, name)) !== plain(edit[name]);
+export const isChange = (link: Link, edit: LinkEdit): boolean => (Object.keys(edit) as (keyof LinkEdit)[]).some((name) => differs(link, edit, name));

@@ -1,26 +1,34 @@
-import { useMemo, useState } from "preact/hooks";
-import { api, type ApiError, asApiError, unwrap } from "../api/client";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { api, type ApiError, asApiError, newIdempotencyKey, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { href } from "../app/router";
+import { href, useGuard } from "../app/router";
+import { currentUser } from "../app/session";
+import { EditsDialog } from "../components/bulk_edit";
 import { ErrorBox, explain } from "../components/feedback";
 import { Field, SelectField } from "../components/field";
+import { Fold } from "../components/fold";
 import { Icon } from "../components/icons";
 import { TagInput } from "../components/tag_input";
-import { t, tn } from "../i18n";
-import { type Answers, type Bulk, type BulkItem, isoDate, parseBulk } from "../lib/bulk";
+import { currentLocale, t, tn } from "../i18n";
+import { type Answers, type Bulk, type BulkItem, CHANGED, CREATED, isoDate, parseBulk, parseChanges, SHOWN } from "../lib/bulk";
+import { findEdits } from "../lib/change_bulk";
 import { type BulkResult, createBulk } from "../lib/create_bulk";
 import { textOf } from "../lib/csv";
 import { formatCsv, saveCsv } from "../lib/download";
+import { keepDraft, readDraft } from "../lib/drafts";
 import { formatCount, formatDate, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { intl } from "../lib/intl";
+import { isChange as isEdit } from "../lib/link_actions";
+import { currentWorkspaceId } from "../lib/workspace";
 import { fromLocalInput } from "../lib/zone";
 
 const PREVIEW_ROWS = 50;
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
 
 /** What else a line says about its link. */
-function describe({ title, tags, starts_at, expires_at }: BulkItem["link"]): string {
+function describe({ title, tags, starts_at, expires_at, state }: BulkItem["link"]): string {
   const times = [starts_at && t("starts.at", { time: formatTime(starts_at) }), expires_at && t("expires.at", { time: formatTime(expires_at) })];
-  return [title, tags?.join(", "), ...times].filter(Boolean).join(" · ");
+  return [title, tags?.join(", "), state && t(`state.${state as "active"}`), ...times].filter(Boolean).join(" · ");
 }
 
 function Preview({ items }: { items: BulkItem[] }) {
@@ -42,7 +50,7 @@ function Preview({ items }: { items: BulkItem[] }) {
             <tr key={at}>
               <td class="number muted">{item.line}</td>
               <td class="cell-link">
-                <div class="ellipsis">{shortenUrl(item.link.original_url)}</div>
+                <div class="ellipsis">{shortenUrl(item.link.original_url) || t("bulk.unchanged")}</div>
                 <div class="muted">{describe(item.link)}</div>
               </td>
               <td class="mono" translate={false}>{item.link.slug ?? <span class="muted">{t("random")}</span>}</td>
@@ -83,6 +91,22 @@ function FaultyLines({ lines }: { lines: Faulty[] }) {
   );
 }
 
+/** Which column is what: as its name says, or as somebody chooses. */
+function Mapping({ bulk: { names, columns }, wanted, onChoose }: { bulk: Bulk; wanted: typeof CREATED; onChoose: (columns: Answers["columns"]) => void }) {
+  if (names.length < 2) return null;
+  const options = [["-1", "–"] as const, ...names.map((name, at) => [String(at), name || String(at + 1)] as const)];
+  const used = wanted.flatMap((column) => (columns[column]?.length ? [t(SHOWN[column][0] as "title")] : []));
+  return (
+    <Fold icon="list" title={t("bulk.columns")} summary={used.join(", ")} isOpen={wanted[0] !== undefined && !columns[wanted[0]]?.length}>
+      <div class="field-grid">
+        {wanted.map((column) => (
+          <SelectField key={column} label={t(SHOWN[column][0] as "title")} value={String(columns[column]?.[0] ?? -1)} options={options} onChange={(at) => onChoose({ [column]: Number(at) })} />
+        ))}
+      </div>
+    </Fold>
+  );
+}
+
 /** What the text does not say: which column is the destination, and which day 04/05/2027 is. */
 function Questions({ bulk: { unclear, date }, answers, onAnswer }: { bulk: Bulk; answers: Answers; onAnswer: (answers: Answers) => void }) {
   const columns = [...(unclear?.[0]?.cells ?? []).keys()].map((at) => {
@@ -116,6 +140,12 @@ function Questions({ bulk: { unclear, date }, answers, onAnswer }: { bulk: Bulk;
   );
 }
 
+/** "3 min": how long it goes on at this rate. */
+function formatLeft(seconds: number): string {
+  const isLong = seconds > 90;
+  return intl("NumberFormat", currentLocale(), { style: "unit", unit: isLong ? "minute" : "second", maximumFractionDigits: 0 }).format(isLong ? seconds / 60 : Math.ceil(seconds));
+}
+
 interface OutcomeProps {
   results: BulkResult[];
   /** Those that were not created, also because they were left out or not reached. */
@@ -124,12 +154,17 @@ interface OutcomeProps {
   refused: number;
   total: number;
   isBusy: boolean;
+  /** When these results were there and the rest began. */
+  began: { at: number; count: number };
   onEdit: () => void;
+  /** Where there are lines that were not reached. */
+  onGoOn?: () => void;
 }
 
-function Outcome({ results, failed, refused, total, isBusy, onEdit }: OutcomeProps) {
+function Outcome({ results, failed, refused, total, isBusy, began, onEdit, onGoOn }: OutcomeProps) {
   const created = results.filter((result) => result.shortUrl);
   const done = created.length + refused;
+  const rate = (results.length - began.count) / ((Date.now() - began.at) / 1000);
   const save = () => {
     const rows = [
       ...created.map(({ item, shortUrl }) => [item.line, item.link.original_url, shortUrl ?? "", ""]),
@@ -143,6 +178,7 @@ function Outcome({ results, failed, refused, total, isBusy, onEdit }: OutcomePro
         <span role="status">{t("bulk.progress", { created: formatCount(created.length), refused: formatCount(refused), open: formatCount(total - done) })}</span>
         <progress max={total} value={done} />
       </label>
+      {isBusy && rate > 0 && <p class="muted">{t("bulk.rate", { rate: formatCount(Math.ceil(rate)), left: formatLeft((total - done) / rate) })}</p>}
       {!isBusy && (
         <p>
           <strong>{tn("bulk.created", created.length)}</strong> {created[0]?.shortUrl && t("bulk.first", { url: hostAndSlug(created[0].shortUrl) })}
@@ -156,12 +192,17 @@ function Outcome({ results, failed, refused, total, isBusy, onEdit }: OutcomePro
       )}
       {!isBusy && (
         <div class="button-row">
+          {onGoOn && (
+            <button type="button" class="button button-primary" onClick={onGoOn}>
+              {t("bulk.go_on")}
+            </button>
+          )}
           {failed.length > 0 && (
-            <button type="button" class="button button-primary" onClick={onEdit}>
+            <button type="button" class={onGoOn ? "button" : "button button-primary"} onClick={onEdit}>
               <Icon name="edit" /> {tn("bulk.edit", failed.length)}
             </button>
           )}
-          <a class={failed.length > 0 ? "button" : "button button-primary"} href={href("/links")}>
+          <a class={failed.length > 0 || onGoOn ? "button" : "button button-primary"} href={href("/links")}>
             {t("bulk.show")}
           </a>
           <button type="button" class="button" onClick={save}>
@@ -173,94 +214,157 @@ function Outcome({ results, failed, refused, total, isBusy, onEdit }: OutcomePro
   );
 }
 
+/** What is kept in this browser until it is done. */
+interface Kept {
+  text: string;
+  tags: string[];
+  answers: Answers;
+  isChange: boolean;
+  /** A run that was begun: its key, and what became of the first lines. */
+  run?: { key: string; done: Omit<BulkResult, "item">[] };
+}
+
+const EMPTY: Kept = { text: "", tags: [], answers: {}, isChange: false };
+const KEEP_MS = 300;
+/** Longer texts are read when somebody pauses, so that each key is quick. */
+const QUICK_CHARS = 4_000;
+
+/** The text as it is read. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  const isQuick = text.length < QUICK_CHARS;
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), isQuick ? 0 : KEEP_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return isQuick ? text : settled;
+}
+
 export default function BulkPage() {
-  const [text, setText] = useState("");
-  const [tags, setTags] = useState<string[]>([]);
-  const [results, setResults] = useState<BulkResult[]>();
+  const name = [currentUser()?.id, currentWorkspaceId(), "bulk"].join(" ");
+  const [kept, setKept] = useState<Kept>(() => readDraft<Kept>(name) ?? EMPTY);
+  const [found, setFound] = useState<Awaited<ReturnType<typeof findEdits>>>();
   const [error, setError] = useState<ApiError>();
   const [fileFault, setFileFault] = useState<"bulk.toolarge" | "bulk.workbook">();
-  const [answers, setAnswers] = useState<Answers>({});
   const [isBusy, setBusy] = useState(false);
-  const bulk = useMemo(() => parseBulk(text, tags, answers), [text, tags, answers]);
+  const began = useRef({ at: 0, count: 0 });
+  const isLeft = useRef(false);
+  const { text, tags, answers, isChange, run } = kept;
+  const read = useSettled(text);
+  const bulk = useMemo(() => (isChange ? parseChanges(read, answers) : parseBulk(read, tags, answers)), [read, tags, answers, isChange]);
   const { header, unknown, visits, items } = bulk;
-  const good = items.filter((item) => !item.fault);
-  const quota = useQuery(results ? null : "quota", (signal) => unwrap(api.GET("/api/links/quota", { signal }))).data;
+  const good = useMemo(() => items.filter((item) => !item.fault), [items]);
+  const quota = useQuery(run || isChange ? null : "quota", (signal) => unwrap(api.GET("/api/links/quota", { signal }))).data;
   const over = good.length - (quota?.left ?? good.length);
   const faulty = faultyOf(items);
+  const results = useMemo(() => run?.done.flatMap((each, at) => (good[at] ? [{ ...each, item: good[at] }] : [])), [run, good]);
+  const isDone = run !== undefined && run.done.length >= good.length;
 
-  const write = (written: string) => {
-    setText(written);
-    setAnswers({});
-  };
+  useEffect(() => {
+    const timer = setTimeout(() => keepDraft(name, text === "" || isDone ? undefined : kept), run ? 0 : KEEP_MS);
+    return () => clearTimeout(timer);
+  }, [kept]);
+  // A run stops with the page, and goes on from there.
+  useEffect(() => () => void (isLeft.current = true), []);
+  useGuard(isBusy, (go) => go());
+
+  const change = (part: Partial<Kept>) => setKept((last) => ({ ...last, ...part }));
+  const write = (written: string) => change({ text: written, answers: {} });
   const readFile = async (file: File | undefined) => {
     if (!file) return;
     const written = file.size > FILE_BYTES_MAX ? "" : textOf(await file.arrayBuffer());
     setFileFault(written === undefined ? "bulk.workbook" : file.size > FILE_BYTES_MAX ? "bulk.toolarge" : undefined);
     if (written) write(written);
   };
-  const create = async () => {
+  const act = async (action: () => Promise<void>) => {
     setBusy(true);
     setError(undefined);
-    setResults([]);
     try {
-      await createBulk(good, setResults);
+      await action();
     } catch (cause) {
       setError(asApiError(cause));
     }
     setBusy(false);
   };
+  const create = () =>
+    act(async () => {
+      const { key, done } = run ?? { key: newIdempotencyKey(), done: [] };
+      began.current = { at: Date.now(), count: done.length };
+      change({ run: { key, done } });
+      await createBulk(good, key, results ?? [], () => isLeft.current, (now) => change({ run: { key, done: now.map(({ shortUrl, problem }) => ({ shortUrl, problem })) } }));
+    });
+  const check = () => act(async () => setFound(await findEdits(good)));
 
   /** In the order of the lines: refused here, refused by the server, or not reached because of an error. */
   const refused = [...faulty, ...(results ?? []).flatMap(({ item, shortUrl, problem = "" }) => (shortUrl ? [] : [{ item, reason: problem }]))];
-  const missed = error ? good.slice(results?.length).map((item) => ({ item, reason: explain(error) })) : [];
+  const missed = error && run ? good.slice(run.done.length).map((item) => ({ item, reason: explain(error) })) : [];
   const failed = [...refused, ...missed].sort((a, b) => a.item.line - b.item.line);
   const editFailed = () => {
-    setText([header, ...failed.map(({ item }) => item.text)].filter(Boolean).join("\n"));
-    setResults(undefined);
+    const lines = failed.length > 0 ? failed.map(({ item }) => item.text) : [];
+    change({ text: [header, ...lines].filter(Boolean).join("\n"), run: undefined });
     setError(undefined);
   };
+  const example = t(isChange ? "bulk.change.example" : "bulk.example");
 
   return (
     <>
       <header class="page-head">
         <h1>{t("bulk.title")}</h1>
       </header>
-      {!results && (
-        <section
-          class="card form"
-          onDragOver={(event) => event.preventDefault()}
-          onDrop={(event) => {
-            event.preventDefault();
-            void readFile(event.dataTransfer?.files[0]);
-          }}
-        >
-          <Field label={t("bulk.lines")} hint={`${t("bulk.hint")} ${t("expires.deleted")}`} error={fileFault && t(fileFault)}>
-            {(control) => <textarea class="input textarea mono" rows={8} placeholder={t("bulk.example")} value={text} onInput={(event) => write(event.currentTarget.value)} {...control} />}
+      {!run && (
+        <section class="card form">
+          <SelectField label={t("bulk.what")} value={String(isChange)} options={[["false", t("bulk.what.create")], ["true", t("bulk.what.change")]]} onChange={(value) => change({ isChange: value === "true", answers: {} })} />
+          <Field label={t("bulk.lines")} hint={isChange ? t("bulk.change.hint") : `${t("bulk.hint")} ${t("expires.deleted")}`} error={fileFault && t(fileFault)}>
+            {(control) => <textarea class="input textarea mono" rows={8} placeholder={example} value={text} onInput={(event) => write(event.currentTarget.value)} {...control} />}
           </Field>
-          <Field label={t("bulk.file")}>
-            {(control) => <input type="file" class="file" accept=".csv,.tsv,.txt,text/csv,text/plain" onChange={(event) => void readFile(event.currentTarget.files?.[0])} {...control} />}
-          </Field>
-          <TagInput label={t("bulk.tags")} hint={t("tags.hint")} tags={tags} onChange={setTags} />
+          <div
+            class="dropzone"
+            onDragOver={(event) => event.preventDefault()}
+            onDrop={(event) => {
+              event.preventDefault();
+              void readFile(event.dataTransfer?.files[0]);
+            }}
+          >
+            <Field label={t("bulk.file")}>
+              {(control) => <input type="file" class="file" accept=".csv,.tsv,.txt,text/csv,text/plain" onChange={(event) => void readFile(event.currentTarget.files?.[0])} {...control} />}
+            </Field>
+            <button type="button" class="button" onClick={() => saveCsv(example.replaceAll("\n", "\r\n"), "waymark-template")}>
+              <Icon name="download" /> {t("bulk.template")}
+            </button>
+          </div>
+          {!isChange && <TagInput label={t("bulk.tags")} hint={t("tags.hint")} tags={tags} onChange={(now) => change({ tags: now })} />}
           <div class="button-row">
-            <button type="button" class="button button-primary" disabled={good.length === 0} onClick={create}>
-              {good.length === 0 ? t("bulk.create.none") : tn("bulk.create", good.length)}
+            <button type="button" class="button button-primary" disabled={good.length === 0 || isBusy} onClick={isChange ? check : create}>
+              {isChange ? t("bulk.change.check") : good.length === 0 ? t("bulk.create.none") : tn("bulk.create", good.length)}
             </button>
             {faulty.length > 0 && <span class="field-error">{tn("bulk.skipped", faulty.length)}</span>}
+            {over <= 0 && quota?.limit && <span class="muted">{t("bulk.quota.left", { limit: formatCount(quota.limit), left: formatCount(quota.left ?? 0) })}</span>}
           </div>
           {over > 0 && (
             <p class="field-error" role="status">
               {t("bulk.quota", { limit: formatCount(quota?.limit ?? 0), left: formatCount(quota?.left ?? 0), over: formatCount(over) })}
             </p>
           )}
-          <Questions bulk={bulk} answers={answers} onAnswer={setAnswers} />
+          <Mapping bulk={bulk} wanted={isChange ? CHANGED : CREATED} onChoose={(columns) => change({ answers: { ...answers, columns: { ...answers.columns, ...columns } } })} />
+          <Questions bulk={bulk} answers={answers} onAnswer={(now) => change({ answers: now })} />
           {visits.length > 0 && <p class="muted">{t("bulk.visits", { names: visits.join(", ") })}</p>}
           {unknown.length > 0 && <p class="field-error">{t("bulk.unknown", { names: unknown.join(", ") })}</p>}
           {faulty.length > 0 && <FaultyLines lines={faulty} />}
         </section>
       )}
       {error && <ErrorBox error={error} />}
-      {results && <Outcome results={results} failed={failed} refused={refused.length} total={items.length} isBusy={isBusy} onEdit={editFailed} />}
-      {!results && good.length > 0 && <Preview items={good} />}
+      {results && <Outcome results={results} failed={failed} refused={refused.length} total={items.length} isBusy={isBusy} began={began.current} onEdit={editFailed} onGoOn={isDone ? undefined : create} />}
+      {!run && good.length > 0 && <Preview items={good} />}
+      {found && (
+        <EditsDialog title={t("bulk.what.change")} edits={found.edits.filter(({ link, edit }) => isEdit(link, edit))} onClose={() => setFound(undefined)} onDone={() => {}}>
+          {found.left.length > 0 && (
+            <>
+              <p class="field-error">{tn("bulk.skipped", found.left.length)}</p>
+              <FaultyLines lines={faultyOf(found.left)} />
+            </>
+          )}
+        </EditsDialog>
+      )}
     </>
   );
 }
