@@ -26,8 +26,10 @@ TEST_CASE(opens_an_app_or_its_fallback)
 	assert_int_equal(fixture_get_link(f, "app", IPHONE BROWSER GERMAN), 200);
 	assert_non_null(strstr(f->answer.body,
 	                       "<meta http-equiv=\"refresh\" content=\"0; url=shop://open/7\">"));
-	assert_non_null(strstr(f->answer.body, "<a href=\"https://shop.example/?a=1&amp;b=2\">Im "
-	                                       "Browser weiter</a>"));
+	assert_non_null(
+		strstr(f->answer.body,
+	               "<a class=\"button second\" href=\"https://shop.example/?a=1&amp;b=2\">Im "
+	               "Browser weiter</a>"));
 	assert_null(strstr(f->answer.body, "<script"));
 	fixture_assert_header(f, "Cache-Control", "no-store");
 	link_visitor_assert_leads(f, "app", FIREFOX, "https://example.com/app");
