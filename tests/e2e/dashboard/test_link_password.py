@@ -40,7 +40,7 @@ def test_a_visitor_types_the_password_and_comes_to_the_destination(visitors, use
         # By keyboard alone: the field has the focus.
         page.keyboard.type("wrong")
         page.keyboard.press("Enter")
-        expect(page.get_by_role("alert")).to_have_text("Das ist nicht das Passwort.")
+        expect(page.get_by_role("alert")).to_have_text("Falsches Passwort.")
         assert window.violations() == []
         page.keyboard.type(PASSWORD)
         page.keyboard.press("Enter")

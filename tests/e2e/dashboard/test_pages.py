@@ -117,10 +117,10 @@ def test_a_visitor_reports_a_link_and_an_administrator_blocks_it(env, browser, p
         assert visitor.violations() == [] and visitor.overflow() <= 0
         expect(form.get_by_label("Kurzlink")).to_have_value(link["short_url"])
         form.get_by_label("Kurzlink").fill("https://nobody.example/x")
-        form.get_by_label("Was ist mit ihm?").select_option("phishing")
-        form.get_by_label("Einzelheiten").fill("Zeile eins\nZeile <b>zwei</b>")
+        form.get_by_label("Was stimmt nicht mit ihm?").select_option("phishing")
+        form.get_by_label("Details").fill("Zeile eins\nZeile <b>zwei</b>")
         form.get_by_role("button", name="Meldung senden").click()
-        expect(form.get_by_role("alert")).to_have_text("Diesen Link gibt es hier nicht. Bitte die Adresse prüfen.")
+        expect(form.get_by_role("alert")).to_have_text("Diesen Link gibt es hier nicht. Prüfen Sie die Adresse.")
         assert visitor.violations() == []
         form.get_by_label("Kurzlink").fill(link["short_url"])
         form.get_by_role("button", name="Meldung senden").click()

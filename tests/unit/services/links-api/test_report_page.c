@@ -62,7 +62,7 @@ TEST_CASE(a_page_shows_what_was_typed_and_never_runs_it)
 	assert_non_null(strstr(html, "aria-invalid=\"true\" value=\"a&quot;onfocus=x\""));
 	assert_non_null(strstr(html, "<footer><span>Operated by &lt;i&gt;A.</span></footer>"));
 	assert_non_null(strstr(html, "<option value=\"spam\" selected>"));
-	assert_non_null(strstr(html, "role=\"alert\">Please check the marked fields."));
+	assert_non_null(strstr(html, "role=\"alert\">Check the marked fields."));
 	free(html);
 }
 
