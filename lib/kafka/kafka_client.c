@@ -152,12 +152,19 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
                                 const struct kafka_setting *settings, size_t count,
                                 rd_kafka_conf_t **out)
 {
+	bool uses_tokens = strcmp(config->sasl_mechanism, KAFKA_OAUTHBEARER) == 0;
+	const char *user = config->sasl_username, *password = config->sasl_password;
 	const struct kafka_setting common[] = {
 		{ "bootstrap.servers", config->brokers },
 		{ "security.protocol", config->security_protocol },
 		{ "sasl.mechanism", config->sasl_mechanism },
-		{ "sasl.username", config->sasl_username },
-		{ "sasl.password", config->sasl_password },
+		{ "sasl.username", uses_tokens ? "" : user },
+		{ "sasl.password", uses_tokens ? "" : password },
+		{ "sasl.oauthbearer.method", uses_tokens ? "oidc" : "" },
+		{ "sasl.oauthbearer.client.id", uses_tokens ? user : "" },
+		{ "sasl.oauthbearer.client.secret", uses_tokens ? password : "" },
+		{ "sasl.oauthbearer.token.endpoint.url", config->sasl_token_url },
+		{ "sasl.oauthbearer.scope", config->sasl_scope },
 		{ "ssl.ca.location", config->ssl_ca_file },
 		{ "ssl.certificate.location", config->ssl_certificate_file },
 		{ "ssl.key.location", config->ssl_key_file },

@@ -38,7 +38,8 @@ static size_t check_login(const struct kafka_config *config, bool uses_sasl,
 	const char *mechanism = config->sasl_mechanism;
 	size_t wrong = 0;
 	if (mechanism[0])
-		wrong += env_check_one_of(mechanism, "SCRAM-SHA-512, SCRAM-SHA-256, PLAIN", false,
+		wrong += env_check_one_of(mechanism,
+		                          "SCRAM-SHA-512, SCRAM-SHA-256, PLAIN, OAUTHBEARER", false,
 		                          "KAFKA_SASL_MECHANISM", problems);
 	const struct {
 		const char *name;
@@ -58,6 +59,37 @@ static size_t check_login(const struct kafka_config *config, bool uses_sasl,
 		                    problems);
 	}
 	return wrong;
+}
+
+/* A build without libcurl may claim the feature, but refuses this. */
+static bool can_fetch_tokens(void)
+{
+	char why[ERROR_TEXT_SIZE];
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	rd_kafka_conf_res_t result =
+		rd_kafka_conf_set(conf, "sasl.oauthbearer.method", "oidc", why, sizeof(why));
+	rd_kafka_conf_destroy(conf);
+	return result == RD_KAFKA_CONF_OK;
+}
+
+static size_t check_tokens(const struct kafka_config *config, struct strbuf *problems)
+{
+	static const char name[] = "KAFKA_SASL_TOKEN_URL", mechanism[] = "KAFKA_SASL_MECHANISM";
+	const char *url = config->sasl_token_url;
+	if (strcmp(config->sasl_mechanism, KAFKA_OAUTHBEARER) != 0) {
+		static const char unused[] =
+			"is not used: KAFKA_SASL_MECHANISM must be OAUTHBEARER";
+		return env_expect(!url[0], name, unused, problems) +
+		       env_expect(!config->sasl_scope[0], "KAFKA_SASL_SCOPE", unused, problems);
+	}
+	if (!can_fetch_tokens())
+		return env_check_reject(mechanism, KAFKA_OAUTHBEARER, strlen(KAFKA_OAUTHBEARER),
+		                        "needs a librdkafka with libcurl, as on Debian 13",
+		                        problems);
+	if (!url[0])
+		return env_expect(false, name, "is required by KAFKA_SASL_MECHANISM OAUTHBEARER",
+		                  problems);
+	return env_check_http_url(url, name, problems);
 }
 
 /* Whether OpenSSL accepts the files, as librdkafka will at the start. NULL as second: one file. */
@@ -133,6 +165,7 @@ size_t kafka_config_check(const struct kafka_config *config, struct strbuf *prob
 	                                    true, "KAFKA_SECURITY_PROTOCOL", problems) > 0)
 		return wrong + 1;
 	wrong += check_login(config, strncasecmp(protocol, "sasl", 4) == 0, problems);
+	wrong += check_tokens(config, problems);
 	bool uses_ssl = strcasestr(protocol, "ssl") != NULL;
 	return wrong + check_authority(config->ssl_ca_file, uses_ssl, problems) +
 	       check_certificate(config, uses_ssl, problems);

@@ -9,6 +9,7 @@
 
 #include "lib/base/strbuf.h"
 
+#define KAFKA_OAUTHBEARER "OAUTHBEARER"
 #define KAFKA_CONFIG_NAME_MAX 249 /* bytes of the name of a topic */
 
 struct kafka_config {
@@ -16,8 +17,12 @@ struct kafka_config {
 	/* "" (plaintext), ssl, sasl_plaintext or sasl_ssl. */
 	char security_protocol[32];
 	char sasl_mechanism[32];
+	/* For OAUTHBEARER the client's id and secret at its provider. */
 	char sasl_username[128];
 	char sasl_password[1025];
+	/* Of OAUTHBEARER; the scope may be "". */
+	char sasl_token_url[512];
+	char sasl_scope[256];
 	char ssl_ca_file[256];
 	/* The client's own, and its key; both "" = none. */
 	char ssl_certificate_file[256];
@@ -45,10 +50,15 @@ size_t kafka_config_check_name(const char *text, const char *name, struct strbuf
 		ENV_TEXT("KAFKA_SECURITY_PROTOCOL", type, member.security_protocol, "",            \
 	                 "plaintext (default), ssl, sasl_plaintext or sasl_ssl"),                  \
 		ENV_TEXT("KAFKA_SASL_MECHANISM", type, member.sasl_mechanism, "",                  \
-	                 "SCRAM-SHA-512, SCRAM-SHA-256 or PLAIN"),                                 \
-		ENV_TEXT("KAFKA_SASL_USERNAME", type, member.sasl_username, "", "SASL user"),      \
+	                 "SCRAM-SHA-512, SCRAM-SHA-256, PLAIN or OAUTHBEARER"),                    \
+		ENV_TEXT("KAFKA_SASL_USERNAME", type, member.sasl_username, "",                    \
+	                 "SASL user; for OAUTHBEARER the client's id"),                            \
 		ENV_SECRET("KAFKA_SASL_PASSWORD", type, member.sasl_password, "", 0,               \
-	                   "SASL password"),                                                       \
+	                   "SASL password; for OAUTHBEARER the client's secret"),                  \
+		ENV_TEXT("KAFKA_SASL_TOKEN_URL", type, member.sasl_token_url, "",                  \
+	                 "where OAUTHBEARER gets its tokens (OAuth 2.0 client credentials)"),      \
+		ENV_TEXT("KAFKA_SASL_SCOPE", type, member.sasl_scope, "",                          \
+	                 "scope of these tokens; empty = the provider's default"),                 \
 		ENV_TEXT("KAFKA_SSL_CA_FILE", type, member.ssl_ca_file, "",                        \
 	                 "CA certificates (PEM) that sign the brokers"),                           \
 		ENV_TEXT("KAFKA_SSL_CERTIFICATE_FILE", type, member.ssl_certificate_file, "",      \

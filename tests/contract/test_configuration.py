@@ -59,6 +59,8 @@ OF_KAFKA = [
     ({**SASL, "KAFKA_SASL_MECHANISM": ""}, "KAFKA_SASL_MECHANISM", "is required"),
     ({**SASL, "KAFKA_SASL_MECHANISM": "SCRAM"}, "KAFKA_SASL_MECHANISM", '"SCRAM"'),
     ({**SASL, "KAFKA_SECURITY_PROTOCOL": "ssl"}, "KAFKA_SASL_USERNAME", "must be sasl_ssl"),
+    ({**SASL, "KAFKA_SASL_TOKEN_URL": "https://id.example/token"}, "KAFKA_SASL_TOKEN_URL", "must be OAUTHBEARER"),
+    ({**SASL, "KAFKA_SASL_SCOPE": "kafka"}, "KAFKA_SASL_SCOPE", "must be OAUTHBEARER"),
     ({"KAFKA_SECURITY_PROTOCOL": "ssl", "KAFKA_SSL_CA_FILE": "/no/ca.pem"}, "KAFKA_SSL_CA_FILE", "/no/ca.pem cannot be read: No such file"),
     ({"KAFKA_SECURITY_PROTOCOL": "ssl", "KAFKA_SSL_CA_FILE": "/etc/passwd"}, "KAFKA_SSL_CA_FILE", "no PEM certificates"),
     ({"KAFKA_SSL_CA_FILE": "/etc/passwd"}, "KAFKA_SSL_CA_FILE", "is not used"),

@@ -47,7 +47,7 @@ def missing_parts():
 
 class Kafka(Member):
     kind = "kafka"
-    port_names = ("broker", "controller", "certificates")
+    port_names = ("broker", "controller", "certificates", "tokens")
 
     def __init__(self, state, build, authority):
         super().__init__("kafka", state)
@@ -61,7 +61,7 @@ class Kafka(Member):
         return f"127.0.0.1:{self.ports[0]}"
 
     def settings(self):
-        broker, controller, _ = self.ports
+        broker, controller, *_ = self.ports
         return {
             "process.roles": "broker,controller",
             "node.id": 1,

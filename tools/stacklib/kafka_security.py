@@ -1,6 +1,7 @@
 """
 Kafka with TLS and passwords. Clients use one listener (SASL_SSL, SCRAM-SHA-512). Two others authenticate by certificate: that of
-the controller, and one for clients whose certificate names their user. Each user has the rights of deploy/kafka-rights.conf.
+the controller, and one for clients whose certificate names their user. A fourth takes tokens (OAUTHBEARER), whose signatures it
+does not check. Each user has the rights of deploy/kafka-rights.conf.
 """
 
 import asyncio
@@ -47,14 +48,17 @@ class KafkaSecurity:
             "KAFKA_SSL_CA_FILE": self.authority.certificate,
         }
 
-    async def settings(self, broker, controller, certificates):
+    async def settings(self, broker, controller, certificates, tokens):
         """The broker settings that differ from a stack without --secure. The arguments are ports."""
+        others = f"CERTIFICATES://127.0.0.1:{certificates},TOKENS://127.0.0.1:{tokens}"
         login = f'username="{BROKER}" password="{self.password(BROKER)}"'
         return {
-            "listeners": f"BROKER://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller},CERTIFICATES://127.0.0.1:{certificates}",
-            "advertised.listeners": f"BROKER://127.0.0.1:{broker},CERTIFICATES://127.0.0.1:{certificates}",
-            "listener.security.protocol.map": "BROKER:SASL_SSL,CONTROLLER:SSL,CERTIFICATES:SSL",
+            "listeners": f"BROKER://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller},{others}",
+            "advertised.listeners": f"BROKER://127.0.0.1:{broker},{others}",
+            "listener.security.protocol.map": "BROKER:SASL_SSL,CONTROLLER:SSL,CERTIFICATES:SSL,TOKENS:SASL_SSL",
             "sasl.enabled.mechanisms": MECHANISM,
+            "listener.name.tokens.sasl.enabled.mechanisms": "OAUTHBEARER",
+            "listener.name.tokens.oauthbearer.sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
             "sasl.mechanism.inter.broker.protocol": MECHANISM,
             "listener.name.broker.scram-sha-512.sasl.jaas.config": f"org.apache.kafka.common.security.scram.ScramLoginModule required {login};",
             "listener.name.controller.ssl.client.auth": "required",

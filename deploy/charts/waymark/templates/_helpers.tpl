@@ -92,6 +92,12 @@ KAFKA_SSL_CA_FILE: /run/waymark/authorities/kafka.pem
 KAFKA_SASL_MECHANISM: {{ $values.kafka.mechanism }}
 KAFKA_SASL_USERNAME: {{ get $values.kafka.users (.kafkaUser | default .name) }}
 KAFKA_SASL_PASSWORD_FILE: /run/secrets/waymark/kafka-password
+{{- with $values.kafka.tokenUrl }}
+KAFKA_SASL_TOKEN_URL: {{ . }}
+{{- end }}
+{{- with $values.kafka.scope }}
+KAFKA_SASL_SCOPE: {{ . }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
