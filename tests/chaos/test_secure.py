@@ -150,7 +150,7 @@ def test_redis_refuses(stack):
     (port,) = stack.ports("redis")
     with pytest.raises(redis.ConnectionError):
         redis.Redis(port=port).ping()
-    with pytest.raises(redis.ResponseError, match="invalid username-password pair"):
+    with pytest.raises((redis.ResponseError, redis.AuthenticationError), match="invalid username-password pair"):
         redis.Redis.from_url(changed_url(url, password=WRONG)).ping()
     # Behind a tunnel the password is still required, and a service has only the rights of its work.
     (port,) = stack.ports("stunnel-redirector-1")
@@ -314,6 +314,8 @@ def test_a_service_is_known_to_kafka_by_a_token(stack, tmp_path, record_property
             changes = {
                 "KAFKA_BROKERS": f"127.0.0.1:{stack.ports('kafka')[3]}", "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKEN_URL": provider.url,
                 "KAFKA_SASL_USERNAME": "analytics-consumer", "KAFKA_SASL_PASSWORD": "secret",
+                # librdkafka 2.8 measures the token's claims, which it has decoded without a NUL behind them.
+                "ASAN_OPTIONS": "intercept_strlen=0",
             }  # fmt: skip
             environment = stack.environment_of("analytics-consumer") | changes
             checked = subprocess.run([BUILD / "bin/analytics-consumer", "--check-config"], env=environment, capture_output=True, text=True, timeout=60, check=False)
