@@ -134,6 +134,24 @@ def test_the_slug_of_ones_own_deleted_link_names_the_restore(ann, bob, expect):
     assert code(ann) == "slug-taken", "a purged link cannot be restored"
 
 
+def test_every_way_to_a_deleted_slug_names_the_restore(ann, expect):
+    link, other = ann.create(slug=unique_slug("Gone")), ann.create(slug=unique_slug("other"))
+    alias, slug = link["slug"], unique_slug("Renamed")
+    assert ann.call("PATCH", f"/api/links/{link['id']}", {"slug": slug}).status == 200
+    ann.call("DELETE", f"/api/links/{link['id']}")
+    new = {"original_url": "https://example.com/"}
+    for name in (slug, slug.upper(), slug.lower(), alias, alias.upper()):
+        for answer in (
+            ann.call("POST", "/api/links", {**new, "slug": name}),
+            ann.call("PATCH", f"/api/links/{other['id']}", {"slug": name}),
+            ann.call("PUT", f"/api/links/by-external-id/{unique_slug('x')}", {**new, "slug": name}),
+        ):
+            problem = expect(answer, 409, "/slug")
+            assert problem["errors"][0]["code"] == "slug-deleted", (name, problem)
+            assert f"/api/links/{link['id']}" in problem["detail"], name
+        assert ann.call("GET", f"/api/slugs/{name}").json["link_id"] == link["id"], name
+
+
 def test_exactly_one_of_many_concurrent_requests_gets_a_slug(ann, bob, database):
     for _ in range(5):
         body = {"original_url": "https://example.com/", "slug": unique_slug("race")}
