@@ -79,6 +79,9 @@ enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id, const
 	return err;
 }
 
+/* Of a slug or an earlier one (link_aliases). */
+#define HAS_KEY "slug_key IN (lower(used.slug COLLATE \"C\"), '=' || used.slug)"
+
 enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_id, const char *tags,
                                        const char *const *slugs, size_t count, int64_t *ids)
 {
@@ -94,13 +97,16 @@ enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_i
 	pg_params_int(&params, workspace_id);
 	pg_params_text(&params, tags);
 	if (err == OK)
-		err = pg_conn_query(conn,
-		                    "SELECT id FROM unnest($1::text[]) WITH ORDINALITY AS used "
-		                    "(slug, place) LEFT JOIN links ON links.slug_key IN "
-		                    "(lower(used.slug COLLATE \"C\"), '=' || used.slug) "
-		                    "AND workspace_id = $2 AND state = 'DELETED' "
-		                    "AND " REQUEST_SEES_TAGS("tags", "$3") " ORDER BY place",
-		                    &params, &rows);
+		err = pg_conn_query(
+			conn,
+			"SELECT links.id FROM unnest($1::text[]) WITH ORDINALITY AS used "
+			"(slug, place) LEFT JOIN LATERAL ("
+			"SELECT id FROM links WHERE " HAS_KEY
+			" UNION ALL SELECT link_id FROM link_aliases WHERE " HAS_KEY
+			" LIMIT 1) AS named ON true LEFT JOIN links "
+			"ON links.id = named.id AND workspace_id = $2 AND state = 'DELETED' "
+			"AND " REQUEST_SEES_TAGS("tags", "$3") " ORDER BY place",
+			&params, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_INTERNAL;
 	for (size_t i = 0; err == OK && i < count; i++)

@@ -26,16 +26,18 @@ struct link_reuse_store_lookup {
 };
 
 /*
- * Finds for each lookup the workspace's newest link to the destination that is ACTIVE now; a SCHEDULED
- * link is not. Nor is one that is blocked or has extras beside forwarding, which may lead elsewhere. Pass at most one lookup without a slug per destination: each
- * reads all links to it. ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
+ * Finds for each lookup the workspace's newest link to the destination that is ACTIVE now; a
+ * SCHEDULED link is not. Nor is one that is blocked or has extras beside forwarding, which may lead
+ * elsewhere. Pass at most one lookup without a slug per destination: each reads all links to it.
+ * ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
  */
 enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id, const char *tags,
                                struct link_reuse_store_lookup *lookups, size_t count) MUST_CHECK;
 
 /*
- * For slugs that are used: ids[i] is the workspace's DELETED link with slugs[i], which a restore brings
- * back; 0: there is none. ids has room for count. ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
+ * For slugs that are used: ids[i] is the workspace's DELETED link with slugs[i] or with it as an alias,
+ * which a restore brings back; 0: there is none. ids has room for count. ERR_LIMIT: count exceeds
+ * LINK_REUSE_STORE_MAX.
  */
 enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_id, const char *tags,
                                        const char *const *slugs, size_t count,
