@@ -37,9 +37,10 @@ def caller(start, database):
 def test_every_response_matches_the_description_and_none_is_a_server_error(caller, tmp_path, record_property):
     if not PROGRAM.exists():
         pytest.skip("Schemathesis is not installed; run tools/setup")
+    # One worker, as Python 3.11 fails now and then where two threads parse source text, which Hypothesis does.
     command = [
         PROGRAM, "--config-file", FOLDER / "schemathesis.toml", "run", f"{caller.base}/openapi.json", "--no-color",
-        "-H", f"Authorization: Bearer {caller.token}", "-c", "all", "--phases", PHASES, "-n", str(EXAMPLES), "-w", "2",
+        "-H", f"Authorization: Bearer {caller.token}", "-c", "all", "--phases", PHASES, "-n", str(EXAMPLES), "-w", "1",
         *(["--seed", "1"] if IS_SHORT else []),
     ]  # fmt: skip
     environment = {**os.environ, "CONTRACT_SELF": "1000", "SCHEMATHESIS_HOOKS": str(FOLDER / "hooks.py")}
