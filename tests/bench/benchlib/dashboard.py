@@ -1,5 +1,5 @@
 """Measures the dashboard in Chromium, with an account that has very many links: how soon the first view is there on a slow
-laptop, and how long an interaction takes until the next frame is drawn.
+laptop, and how long an interaction keeps it from the next one.
 """
 
 import json
@@ -14,13 +14,13 @@ from .stage import TREE
 
 LINKS, VISITS = 10_000, 20_000
 TAGS = ["newsletter", "shop", "events", "press", "support", "jobs", "podcast", "summer"]
-FIRST_VIEW_MS_MAX, INTERACTION_MS_MAX = 1000, 100
+FIRST_VIEW_MS_MAX, INTERACTION_MS_MAX, SLOW_INTERACTION_MS_MAX = 1000, 50, 200
 # The first values of each are the most frequent.
 FACTS = {
     "country": ["DE", "US", "FR", "GB", "IN", "BR", "AU", "JP", "ZA", "CA", "ES", "PL"],
     "browser": ["Chrome", "Mobile Safari", "Firefox", "Edge", "Samsung Internet"], "os": ["Windows", "iOS", "Android", "Mac OS X", "Linux"],
     "device": ["desktop", "mobile", "tablet"], "language": ["en", "de", "fr", "pt", "ja", "es"],
-    "referrer_host": ["", "www.google.com", "news.ycombinator.com", "www.linkedin.com", "mail.example.com", "t.co"],
+    "referrer_host": ["", "www.google.com", "news.ycombinator.com", "www.linkedin.com", "mail.example.com", "t.co", *(f"site-{n}.example" for n in range(600))],
     "utm_source": ["", "letter", "poster", "podcast"], "utm_medium": ["", "email", "print"], "utm_campaign": ["", "spring", "launch"],
 }  # fmt: skip
 
@@ -41,8 +41,8 @@ def fill(env, account):
         cursor.execute("SELECT visit_log_make_partition((now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(0, 61) AS n")
         cursor.execute("SELECT setseed(0.5)")
         cursor.execute(
-            f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, visitor_hash, {columns})
-                SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, id, slug, 302, 1500, n % 9 = 0, n % 9 > 0 AND n % 3 > 0, decode(md5(n::text), 'hex'), {values}
+            f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, workspace_id, slug, status, latency_us, is_bot, is_unique, visitor_hash, {columns})
+                SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, id, workspace_id, slug, 302, 1500, n % 9 = 0, n % 9 > 0 AND n % 3 > 0, decode(md5(n::text), 'hex'), {values}
                 FROM (SELECT n, now() - interval '60 days' * (1 - sqrt(random())) AS t, 1 + floor(power(random(), 6) * {LINKS})::int AS chosen
                       FROM generate_series(1, {VISITS}) AS n) AS made
                 JOIN links ON slug = 'letter-' || chosen
@@ -67,13 +67,14 @@ def report(found):
         paint, content = statistics.median(run["paint"] for run in runs), statistics.median(run["content"] for run in runs)
         verdict = judge(f"dashboard: first view of {name}, 4 × slower CPU", paint, FIRST_VIEW_MS_MAX, "ms")
         first.append([name, f"{paint:.0f} ms{verdict}", f"{content:.0f} ms"])
-    rows = [["interaction", "to the next paint"]]
+    rows = [["interaction", "at full speed", "4 × slower CPU"]]
     for name, durations in found["interactions"].items():
-        longest = max(durations)
-        verdict = judge(f"dashboard: {name}", longest, INTERACTION_MS_MAX, "ms")
-        rows.append([name, f"{longest:.0f} ms{verdict}"])
+        full, slow = (statistics.median(each) for each in durations)
+        of_full = judge(f"dashboard: {name}", full, INTERACTION_MS_MAX, "ms")
+        of_slow = judge(f"dashboard: {name}, 4 × slower CPU", slow, SLOW_INTERACTION_MS_MAX, "ms")
+        rows.append([name, f"{full:.0f} ms{of_full}", f"{slow:.0f} ms{of_slow}"])
     return (
         f"an account with {LINKS:,} links and {VISITS:,} visits, Chromium without a screen. The CPU is slowed down four times for the first view;"
-        f" medians of {len(next(iter(found['views'].values())))}, with an empty cache. Interactions are the longest of several, by the browser's"
-        f" own event timing, at full speed.\n\n{table(first[0], first[1:])}\n\n{table(rows[0], rows[1:])}"
+        f" medians of {len(next(iter(found['views'].values())))}, with an empty cache. An interaction is the longest time that the page"
+        f" does not answer, until the next paint or with the answer of the server; medians of {len(next(iter(found['interactions'].values()))[0])}.\n\n{table(first[0], first[1:])}\n\n{table(rows[0], rows[1:])}"
     )

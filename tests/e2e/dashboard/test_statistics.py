@@ -154,6 +154,25 @@ def test_campaigns_are_compared_with_the_period_before(page, window, user, visit
     expect(window.period()).not_to_contain_text(":")
 
 
+def test_a_long_list_is_drawn_as_far_as_somebody_looks_and_searched_whole(page, window, user, visitor):
+    link = user.create()
+    for number in range(120):
+        visitor.follow(link["slug"], agent=CHROME, path=f"/{link['slug']}?utm_source=source-{number:03}")
+    user.wait_for_visits(link["id"], 120)
+    window.goto("/statistics")
+    page.get_by_role("region", name="Campaigns").get_by_role("button", name="All values: Source").click()
+    names = page.get_by_role("dialog").locator("tbody th")
+    expect(names).to_have_count(50)
+    page.get_by_role("searchbox").fill("source-119")
+    expect(names).to_have_text(["source-119"])
+    page.get_by_role("searchbox").fill("")
+    expect(names).to_have_count(50)
+    # By the keyboard alone, each one is reached.
+    for count in (100, 120):
+        names.last.get_by_role("button").focus()
+        expect(names).to_have_count(count)
+
+
 def test_whole_months_and_years_are_stepped_through_and_compared(page, window, user):
     today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Berlin")).date()
     last_of_month = today.replace(day=1) - datetime.timedelta(days=1)

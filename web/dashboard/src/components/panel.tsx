@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useQuery } from "../api/use_query";
 import { currentZone } from "../app/settings";
 import { type Key, t } from "../i18n";
@@ -17,6 +17,7 @@ import { ValueIcon } from "./value_icon";
 const WorldMap = lazy(() => import("./world_map"), 6);
 const SHORT = 8;
 const LONG = 1000;
+const ROWS = 50;
 export const PLACES: readonly Dimension[] = ["country", "region", "city"];
 
 export type Bots = "" | "include" | "only";
@@ -106,10 +107,26 @@ function useValues(source: Source, dimension: Dimension, question: Question, lim
   return { ...answer, data: answer.data?.asked === asked ? answer.data.values : undefined };
 }
 
+/** How many rows are drawn: more, as somebody comes to the last one. `end` stands behind it. */
+function useRowsAsNeeded(of: unknown) {
+  const [count, setCount] = useState(ROWS);
+  const end = useRef<HTMLDivElement>(null);
+  useEffect(() => setCount(ROWS), [of]);
+  useEffect(() => {
+    if (!end.current) return;
+    const watch = (entries: IntersectionObserverEntry[]) => entries.some((each) => each.isIntersecting) && setCount((now) => now + ROWS);
+    const observer = new IntersectionObserver(watch, { root: end.current.closest("dialog"), rootMargin: "400px" });
+    observer.observe(end.current);
+    return () => observer.disconnect();
+  });
+  return { count, end };
+}
+
 /** All values of a dimension, to search and to save. */
 function AllValues({ source, dimension, turn, onPick, onClose, ...question }: Omit<PanelProps, "dimensions" | "title"> & { dimension: Dimension; onClose: () => void }) {
   const { data, error, reload } = useValues(source, dimension, question, LONG, turn);
   const [text, setText] = useState("");
+  const { count, end } = useRowsAsNeeded(text);
   const { range, bots, isCompared } = question;
   const title = t(`dimension.${dimension}`);
   const items = (data?.items ?? []).filter((item) => formatValue(dimension, item.value).toLowerCase().includes(text.trim().toLowerCase()));
@@ -131,7 +148,8 @@ function AllValues({ source, dimension, turn, onPick, onClose, ...question }: Om
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={12} height={28} />}
       {data && items.length === 0 && <p class="muted panel-empty">{t("links.nomatch")}</p>}
-      {data && <Bars dimension={dimension} items={items} totals={data.totals} bots={bots} isCompared={isCompared} onPick={(filter) => (onClose(), onPick(filter))} />}
+      {data && <Bars dimension={dimension} items={items.slice(0, count)} totals={data.totals} bots={bots} isCompared={isCompared} onPick={(filter) => (onClose(), onPick(filter))} />}
+      {items.length > count && <div ref={end} />}
     </Dialog>
   );
 }
