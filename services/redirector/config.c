@@ -45,7 +45,7 @@ static const struct env_var vars[] = {
 	         "mail address or https URL on every page for visitors; empty = none"),
 	ENV_TEXT(
 		"PAGES_FILE", struct config, pages_file, "",
-		"file with texts of pages in more languages (docs/operations.md); empty = English and German"),
+		"file with texts of pages in more languages (docs/operations.md); empty = English, French and German"),
 	ENV_GROUP("PostgreSQL"),
 	PG_CONN_VARS(struct config, "2000", "a login with the rights of waymark_redirector"),
 	PG_CONN_POOLED_VAR(struct config),

@@ -1,5 +1,5 @@
 /*
- * Safe from any thread. The texts of mails in English and German. {name} stands for a member of the
+ * Safe from any thread. The texts of mails in English, French and German. {name} stands for a member of the
  * mail's data, {sender} and {settings} for what mail_render.h says. A line is a paragraph; it is
  * left out if one of its names has no value.
  */
@@ -10,7 +10,7 @@
 
 #include "lib/base/strbuf.h"
 
-enum mail_language { MAIL_ENGLISH, MAIL_GERMAN };
+enum mail_language { MAIL_ENGLISH, MAIL_GERMAN, MAIL_FRENCH, MAIL_LANGUAGES };
 
 /* Of a BCP 47 locale, such as "de-AT"; English for "" and what is no language of ours. */
 enum mail_language mail_texts_language(const char *locale);

@@ -34,38 +34,53 @@ enum text {
 };
 
 /* clang-format off: a text per line */
-static const char *const texts[][2] = {
-	[TITLE] = { "Report a link", "Einen Link melden" },
+static const char *const texts[][REPORT_LANGUAGES] = {
+	[TITLE] = { "Report a link", "Einen Link melden", "Signaler un lien" },
 	[INTRO] = { "Does a short link harm people? Tell the operator of this service.",
-	            "Schadet ein Kurzlink Menschen? Sagen Sie es dem Betreiber dieses Dienstes." },
-	[LINK] = { "Short link", "Kurzlink" },
-	[REASON] = { "What is wrong with it?", "Was stimmt nicht mit ihm?" },
-	[CHOOSE] = { "Choose", "Wählen" },
-	[DETAILS] = { "Details (optional)", "Details (optional)" },
-	[EMAIL] = { "E-mail address (optional)", "E-Mail-Adresse (optional)" },
+	            "Schadet ein Kurzlink Menschen? Sagen Sie es dem Betreiber dieses Dienstes.",
+	            "Un lien court nuit-il à des personnes ? Dites-le à l’exploitant de ce service." },
+	[LINK] = { "Short link", "Kurzlink", "Lien court" },
+	[REASON] = { "What is wrong with it?", "Was stimmt nicht mit ihm?",
+	             "Quel est le problème ?" },
+	[CHOOSE] = { "Choose", "Wählen", "Choisir" },
+	[DETAILS] = { "Details (optional)", "Details (optional)", "Détails (facultatif)" },
+	[EMAIL] = { "E-mail address (optional)", "E-Mail-Adresse (optional)",
+	            "Adresse e-mail (facultatif)" },
 	[EMAIL_HINT] = { "For questions only. Deleted with the report.",
-	                 "Nur für Rückfragen. Wird mit der Meldung gelöscht." },
-	[SEND] = { "Send report", "Meldung senden" },
-	[INVALID] = { "Check the marked fields.", "Prüfen Sie die markierten Felder." },
+	                 "Nur für Rückfragen. Wird mit der Meldung gelöscht.",
+	                 "Pour des questions seulement. Effacée avec le signalement." },
+	[SEND] = { "Send report", "Meldung senden", "Envoyer le signalement" },
+	[INVALID] = { "Check the marked fields.", "Prüfen Sie die markierten Felder.",
+	              "Vérifiez les champs marqués." },
 	[NO_LINK] = { "This service has no such link. Check its address.",
-	              "Diesen Link gibt es hier nicht. Prüfen Sie die Adresse." },
+	              "Diesen Link gibt es hier nicht. Prüfen Sie die Adresse.",
+	              "Ce service n’a pas ce lien. Vérifiez son adresse." },
 	[LIMITED] = { "Too many reports from your network. Try again later.",
-	              "Zu viele Meldungen aus Ihrem Netz. Versuchen Sie es später erneut." },
-	[RECEIVED_TITLE] = { "Thank you", "Danke" },
-	[RECEIVED] = { "A person will look at the link.", "Ein Mensch sieht sich den Link an." },
-	[OPERATOR] = { "Operated by", "Betrieben von" },
+	              "Zu viele Meldungen aus Ihrem Netz. Versuchen Sie es später erneut.",
+	              "Trop de signalements depuis votre réseau. Réessayez plus tard." },
+	[RECEIVED_TITLE] = { "Thank you", "Danke", "Merci" },
+	[RECEIVED] = { "A person will look at the link.", "Ein Mensch sieht sich den Link an.",
+	               "Une personne va examiner le lien." },
+	[OPERATOR] = { "Operated by", "Betrieben von", "Exploité par" },
 };
 
 static const struct {
-	const char *name, *labels[2];
+	const char *name, *labels[REPORT_LANGUAGES];
 } reasons[] = {
 	{ "phishing",
 	  { "It imitates another site to get passwords or money",
-	    "Er täuscht eine andere Website vor, um Passwörter oder Geld zu bekommen" } },
-	{ "malware", { "It leads to harmful software", "Er führt zu schädlicher Software" } },
-	{ "spam", { "It was sent to me unasked", "Er kam ungefragt (Spam)" } },
-	{ "illegal", { "It leads to something illegal", "Er führt zu etwas Verbotenem" } },
-	{ "other", { "Something else", "Etwas anderes" } },
+	    "Er täuscht eine andere Website vor, um Passwörter oder Geld zu bekommen",
+	    "Il imite un autre site pour obtenir des mots de passe ou de l’argent" } },
+	{ "malware",
+	  { "It leads to harmful software", "Er führt zu schädlicher Software",
+	    "Il mène à un logiciel malveillant" } },
+	{ "spam",
+	  { "It was sent to me unasked", "Er kam ungefragt (Spam)",
+	    "Je l’ai reçu sans l’avoir demandé (spam)" } },
+	{ "illegal",
+	  { "It leads to something illegal", "Er führt zu etwas Verbotenem",
+	    "Il mène à quelque chose d’illégal" } },
+	{ "other", { "Something else", "Etwas anderes", "Autre chose" } },
 };
 /* clang-format on */
 
@@ -82,9 +97,11 @@ bool report_page_is_reason(const char *name)
 	return false;
 }
 
+static const char *const codes[REPORT_LANGUAGES] = { "en", "de", "fr" };
+
 const char *report_page_language_name(enum report_language language)
 {
-	return language == REPORT_GERMAN ? "de" : "en";
+	return codes[language];
 }
 
 static bool speaks(const struct http_accept_item *item, const char *language)
@@ -98,13 +115,12 @@ enum report_language report_page_language(const char *accept_language)
 	enum report_language chosen = REPORT_ENGLISH;
 	int best = 0;
 	struct http_accept_item item;
-	while (accept_language && http_accept_next(&accept_language, &item)) {
-		bool is_german = speaks(&item, "de");
-		if ((!is_german && !speaks(&item, "en")) || item.weight <= best)
-			continue;
-		best = item.weight;
-		chosen = is_german ? REPORT_GERMAN : REPORT_ENGLISH;
-	}
+	while (accept_language && http_accept_next(&accept_language, &item))
+		for (enum report_language i = 0; i < REPORT_LANGUAGES; i++)
+			if (speaks(&item, codes[i]) && item.weight > best) {
+				best = item.weight;
+				chosen = i;
+			}
 	return chosen;
 }
 

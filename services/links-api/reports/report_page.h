@@ -16,7 +16,7 @@
 #define REPORT_LINK_BYTES_MAX 2048
 #define REPORT_PAGE_BYTES_MAX ((size_t)64 * 1024)
 
-enum report_language { REPORT_ENGLISH, REPORT_GERMAN };
+enum report_language { REPORT_ENGLISH, REPORT_GERMAN, REPORT_FRENCH, REPORT_LANGUAGES };
 
 enum report_notice {
 	REPORT_NOTICE_NONE,

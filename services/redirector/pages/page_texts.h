@@ -1,11 +1,11 @@
 /*
  * One thread at a time, before other threads start; then safe from any thread. The texts of the
- * pages for visitors, by language. English and German are built in. The operator's file
+ * pages for visitors, by language. English, French and German are built in. The operator's file
  * (PAGES_FILE) replaces them or adds languages:
  *
- *   [fr]
- *   404.title = Ce lien n'existe pas
- *   404.text = Vérifiez l'adresse.
+ *   [it]
+ *   404.title = Questo link non esiste
+ *   404.text = Controlla l'indirizzo.
  *
  * A line that is empty or begins with "#" is skipped. {host} and {operator} stand for the host of
  * short links and for OPERATOR_NAME. A text that a language lacks is English.

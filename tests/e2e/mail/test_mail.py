@@ -39,6 +39,7 @@ def rows(links):
     return [{"name": name, "detail": detail, "value": value} for name, detail, value in links]
 
 
+LOCALES = ("en", "de", "fr")
 KINDS = {
     "invitation": {"workspace": "Marketing & Sales", "inviter": "Ann Müller", "url": URL, "expires_at": END},
     "invitation-instance": {"workspace": "", "inviter": "Ann Müller", "url": URL, "expires_at": END},
@@ -112,12 +113,12 @@ def draw(html, name):
 
 def test_each_mail_in_its_two_forms_over_starttls_with_a_login(database, exim):
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for locale in ("en", "de"):
+    for locale in LOCALES:
         for kind, data in KINDS.items():
             add(database, kind.removesuffix("-instance"), f"{kind}.{locale}@mail.example", data, locale)
     with sending(database, starttls(exim)):
-        wait_until(lambda: len(exim.mails()) == 2 * len(KINDS), 120, "all mails to arrive")
-    for locale in ("en", "de"):
+        wait_until(lambda: len(exim.mails()) == len(LOCALES) * len(KINDS), 120, "all mails to arrive")
+    for locale in LOCALES:
         for kind in KINDS:
             (mail,) = exim.to(f"{kind}.{locale}@mail.example")
             text, html = (mail.get_body(preferencelist=(form,)).get_content() for form in ("plain", "html"))

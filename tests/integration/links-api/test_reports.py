@@ -52,7 +52,7 @@ def reports_of(admin, link, state="open"):
 
 
 def test_the_form_speaks_the_visitors_language_and_fills_in_the_link(service, link):
-    for language, title in (("de-AT", "Einen Link melden"), ("fr", "Report a link")):
+    for language, title in (("de-AT", "Einen Link melden"), ("fr", "Signaler un lien"), ("it", "Report a link")):
         answer = ask(service.url, "GET", f"/report?link={urllib.parse.quote(link['short_url'], safe='')}", {"Accept-Language": language})
         page = answer.body.decode()
         assert answer.status == 200 and answer.headers["content-type"] == "text/html; charset=utf-8" and f"<h1>{title}</h1>" in page

@@ -46,7 +46,8 @@ TEST_CASE(chooses_the_language_of_the_visitor)
 	assert_language(texts, "en;q=0.5, de;q=0.6", "de");
 	assert_language(texts, "de;q=0, en", "en");
 	assert_language(texts, "de;q=0", "en");
-	assert_language(texts, "fr, pt-br;q=0.3", "pt-BR");
+	assert_language(texts, "it, pt-br;q=0.3", "pt-BR");
+	assert_language(texts, "fr-CA, de;q=0.9", "fr");
 	assert_language(texts, "pt", "en");
 	assert_language(texts, "den", "en");
 	assert_language(texts, "-,--,;q=1,de-", "de");
@@ -55,16 +56,16 @@ TEST_CASE(chooses_the_language_of_the_visitor)
 
 TEST_CASE(a_file_adds_and_replaces_texts)
 {
-	struct page_texts *texts = read_valid("# French\n\n[fr]\r\n404.title =  Ce lien = rien \r\n"
+	struct page_texts *texts = read_valid("# Italian\n\n[it]\r\n404.title =  Niente = nulla \r\n"
 	                                      "[en]\n404.title = Nothing here\n[de]\n");
-	size_t fr = page_texts_choose(texts, "fr-CA");
-	assert_int_equal(page_texts_languages(texts), 3);
-	assert_string_equal(page_texts_get(texts, fr, "404.title"), "Ce lien = rien");
+	size_t it = page_texts_choose(texts, "it-CH");
+	assert_int_equal(page_texts_languages(texts), 4);
+	assert_string_equal(page_texts_get(texts, it, "404.title"), "Niente = nulla");
 	assert_string_equal(page_texts_get(texts, 0, "404.title"), "Nothing here");
 	assert_string_equal(page_texts_get(texts, 1, "404.title"), "Diesen Link gibt es nicht");
 	/* English where the file has no text */
-	assert_string_equal(page_texts_get(texts, fr, "410.title"), "This link has expired");
-	assert_null(page_texts_get(texts, fr, "418.title"));
+	assert_string_equal(page_texts_get(texts, it, "410.title"), "This link has expired");
+	assert_null(page_texts_get(texts, it, "418.title"));
 	page_texts_free(texts);
 }
 

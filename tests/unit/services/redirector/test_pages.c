@@ -282,13 +282,13 @@ TEST_CASE(pages_are_in_the_visitors_language)
 {
 	struct fixture *f = *state;
 	char value[64];
-	get_status_page(f, 404, "text/html\r\nAccept-Language: fr, de-AT;q=0.9, en;q=0.8");
+	get_status_page(f, 404, "text/html\r\nAccept-Language: it, de-AT;q=0.9, en;q=0.8");
 	assert_non_null(strstr(f->answer.body, "<html lang=\"de\">"));
 	assert_non_null(strstr(f->answer.body, "Diesen Link gibt es nicht"));
 	assert_non_null(strstr(f->answer.body, ">Fehler 404<"));
 	assert_string_equal(
 		http_fixture_header(&f->answer, "Content-Language", value, sizeof(value)), "de");
-	get_status_page(f, 404, "text/html\r\nAccept-Language: fr");
+	get_status_page(f, 404, "text/html\r\nAccept-Language: it");
 	assert_non_null(strstr(f->answer.body, "<html lang=\"en\">"));
 }
 
