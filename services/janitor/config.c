@@ -4,9 +4,9 @@
 
 #include "lib/base/array.h"
 #include "lib/base/env.h"
+#include "lib/fetch/global_resolver.h"
 #include "lib/http/http_server.h"
 #include "lib/postgres/pg_conn.h"
-#include "services/janitor/destinations/global_resolver.h"
 #include "services/janitor/mail/smtp.h"
 
 #define YEAR_S 31536000

@@ -1,13 +1,14 @@
 #include "services/janitor/destinations/destinations.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/fetch/fetch.h"
+#include "lib/fetch/global_resolver.h"
 #include "lib/links/link_check_store.h"
-#include "services/janitor/destinations/fetch.h"
-#include "services/janitor/destinations/global_resolver.h"
 #include "services/janitor/destinations/robots.h"
 #include "services/janitor/mail/mail_reports.h"
 
@@ -18,6 +19,9 @@
 #define LEASE_S 600
 #define STALE_HOSTS_MAX 1000
 #define REDIRECTS_MAX 3
+#define REQUEST_TIMEOUT_MS 3000
+
+static_assert(FETCH_URL_MAX >= LINK_URL_MAX, "every destination can be requested");
 
 /* The context of every batch. */
 struct checker {
@@ -142,7 +146,14 @@ static enum err request(struct checker *c, const struct fetch_url *url, bool is_
                         struct strbuf *body, struct fetch_response *out)
 {
 	const struct config *config = c->run->config;
-	const struct fetch_request request = { config->destination_resolvers, url, is_head, body };
+	const struct fetch_request request = {
+		.resolvers = config->destination_resolvers,
+		.url = url,
+		.purpose = "checks the destinations of links",
+		.timeout_ms = REQUEST_TIMEOUT_MS,
+		.is_head = is_head,
+		.body = body,
+	};
 	int64_t wait_us = c->next_request_us - clock_steady_us(c->run->clock);
 	if (wait_us > 0)
 		poll(NULL, 0, (int)(wait_us / CLOCK_US_PER_MS + 1));
@@ -206,18 +217,11 @@ static bool was_requested(const struct checker *c)
 	return false;
 }
 
-static bool is_redirect(const struct fetch_response *response)
-{
-	int status = response->status;
-	return response->location[0] != '\0' &&
-	       (status == 301 || status == 302 || status == 303 || status == 307 || status == 308);
-}
-
 /* True: the response leads to another URL, which is c->url then. */
 static bool take_response(struct checker *c, const struct fetch_response *response)
 {
 	complete(c, response->status);
-	if (!is_redirect(response) || c->host_count > REDIRECTS_MAX)
+	if (response->location[0] == '\0' || c->host_count > REDIRECTS_MAX)
 		return false;
 	enum err err = fetch_url_parse(response->location, &c->url);
 	if (err == ERR_INVALID)

@@ -1,4 +1,4 @@
-#include "services/janitor/destinations/fetch.h"
+#include "lib/fetch/fetch.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -12,10 +12,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/global_address.h"
 #include "lib/base/url.h"
-#include "services/janitor/destinations/global_resolver.h"
+#include "lib/fetch/global_resolver.h"
 
 /* "host:port:" and the addresses, as CURLOPT_RESOLVE wants them. */
 #define RESOLVE_SIZE (FETCH_HOST_SIZE + 16 + GLOBAL_RESOLVER_ADDRESSES_MAX * (INET6_ADDRSTRLEN + 3))
+#define AGENT_SIZE 128
 
 struct transfer {
 	const struct fetch_request *request;
@@ -27,10 +28,12 @@ void fetch_start(void)
 {
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		abort();
+	global_resolver_start();
 }
 
 void fetch_end(void)
 {
+	global_resolver_end();
 	curl_global_cleanup();
 }
 
@@ -220,35 +223,49 @@ static void set_limits(CURL *curl, struct transfer *transfer, int64_t left_ms)
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
 }
 
+static bool is_redirect(long status)
+{
+	return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+/* text: NULL = none. */
+static void keep(const char *text, char *out, size_t size)
+{
+	if (!text || (size_t)snprintf(out, size, "%s", text) >= size)
+		out[0] = '\0';
+}
+
 /* The status line is the result, even if the connection was closed after it. */
 static enum err read_response(CURL *curl, struct fetch_response *out)
 {
 	long status = 0;
 	char *location = NULL;
+	const char *type = NULL;
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(curl, CURLINFO_REDIRECT_URL, &location);
+	curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
 	if (status < 200 || status > 999)
 		return ERR_UNAVAILABLE;
 	out->status = (int)status;
-	if (!location || (size_t)snprintf(out->location, sizeof(out->location), "%s", location) >=
-	                         sizeof(out->location))
-		out->location[0] = '\0';
+	keep(is_redirect(status) ? location : NULL, out->location, sizeof(out->location));
+	keep(type, out->type, sizeof(out->type));
 	return OK;
 }
 
 static enum err perform(struct transfer *transfer, int64_t left_ms, struct fetch_response *out)
 {
 	const struct fetch_request *request = transfer->request;
+	char agent[AGENT_SIZE];
 	CURL *curl = curl_easy_init();
 	struct curl_slist *resolve = resolve_list(request->url, &transfer->allowed);
 	if (!curl)
 		abort();
+	snprintf(agent, sizeof(agent), FETCH_AGENT "/" WAYMARK_VERSION " (%s)", request->purpose);
 	set_limits(curl, transfer, left_ms);
 	curl_easy_setopt(curl, CURLOPT_URL, request->url->url);
 	curl_easy_setopt(curl, CURLOPT_RESOLVE, resolve);
 	curl_easy_setopt(curl, CURLOPT_NOBODY, request->is_head ? 1L : 0L);
-	curl_easy_setopt(curl, CURLOPT_USERAGENT,
-	                 FETCH_AGENT "/" WAYMARK_VERSION " (checks the destinations of links)");
+	curl_easy_setopt(curl, CURLOPT_USERAGENT, agent);
 	CURLcode code = curl_easy_perform(curl);
 	enum err err = read_response(curl, out);
 	if (err != OK && code == CURLE_OPERATION_TIMEDOUT)
@@ -263,8 +280,8 @@ enum err fetch_run(const struct fetch_request *request, struct fetch_response *o
 	struct transfer transfer = { .request = request };
 	struct fetch_response response = { 0 };
 	const int64_t deadline_us =
-		clock_steady_us(clock_system()) + FETCH_TIMEOUT_MS * CLOCK_US_PER_MS;
-	if (global_resolver_lookup(request->resolvers, request->url->host, FETCH_TIMEOUT_MS,
+		clock_steady_us(clock_system()) + request->timeout_ms * CLOCK_US_PER_MS;
+	if (global_resolver_lookup(request->resolvers, request->url->host, request->timeout_ms,
 	                           &transfer.allowed) != OK)
 		return ERR_NOT_FOUND;
 	int64_t left_ms = (deadline_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/janitor/destinations/fetch.h"
+#include "lib/fetch/fetch.h"
 #include "tests/support/test.h"
 
 static void assert_reads(const char *url, const char *host, uint16_t port, const char *sent)
@@ -84,9 +84,9 @@ TEST_CASE(refuses_other_ports)
 
 TEST_CASE(refuses_a_url_longer_than_the_limit_of_a_link)
 {
-	static char url[LINK_URL_MAX + 16] = "http://example.com/";
+	static char url[FETCH_URL_MAX + 16] = "http://example.com/";
 	struct fetch_url parsed;
-	memset(url + strlen(url), 'a', LINK_URL_MAX - strlen(url));
+	memset(url + strlen(url), 'a', FETCH_URL_MAX - strlen(url));
 	assert_int_equal(fetch_url_parse(url, &parsed), OK);
 	memset(url + strlen(url), 'a', 8);
 	assert_int_equal(fetch_url_parse(url, &parsed), ERR_INVALID);

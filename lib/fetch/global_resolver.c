@@ -1,10 +1,11 @@
-#include "services/janitor/destinations/global_resolver.h"
+#include "lib/fetch/global_resolver.h"
 
 #include <ares.h>
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
 
@@ -28,6 +29,17 @@ struct lookup {
 	struct global_resolver_addresses found;
 	bool is_done, has_private;
 };
+
+void global_resolver_start(void)
+{
+	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
+		abort();
+}
+
+void global_resolver_end(void)
+{
+	ares_library_cleanup();
+}
 
 static void add_address(struct lookup *lookup, const struct sockaddr *address, size_t len)
 {
@@ -97,23 +109,12 @@ static enum err open_channel(const char *servers, struct sockets *sockets, ares_
 		                        .sock_state_cb_data = sockets };
 	const int set = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
 	                ARES_OPT_SOCK_STATE_CB;
-	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
+	if (ares_init_options(out, &options, set) != ARES_SUCCESS)
 		return ERR_INTERNAL;
-	if (ares_init_options(out, &options, set) != ARES_SUCCESS) {
-		ares_library_cleanup();
-		return ERR_INTERNAL;
-	}
 	if (servers[0] == '\0' || ares_set_servers_ports_csv(*out, servers) == ARES_SUCCESS)
 		return OK;
 	ares_destroy(*out);
-	ares_library_cleanup();
 	return ERR_INTERNAL;
-}
-
-static void close_channel(ares_channel channel)
-{
-	ares_destroy(channel);
-	ares_library_cleanup();
 }
 
 /* One iteration of c-ares' event loop. It calls on_socket, so that the loop reads a copy. */
@@ -161,7 +162,7 @@ enum err global_resolver_lookup(const char *servers, const char *host, int64_t t
 		if (err != OK)
 			return err;
 		resolve(channel, &sockets, host, timeout_ms, &lookup);
-		close_channel(channel);
+		ares_destroy(channel);
 	}
 	if (lookup.has_private)
 		return ERR_INVALID;
@@ -191,9 +192,12 @@ bool global_resolver_server_is_valid(const char *server)
 	struct client_ip address;
 	struct sockets sockets = { .count = 0 };
 	ares_channel channel;
-	if (client_ip_parse(server, strlen(server), &address) != OK || !has_valid_port(server) ||
-	    open_channel(server, &sockets, &channel) != OK)
+	if (client_ip_parse(server, strlen(server), &address) != OK || !has_valid_port(server))
 		return false;
-	close_channel(channel);
-	return true;
+	global_resolver_start();
+	bool is_valid = open_channel(server, &sockets, &channel) == OK;
+	if (is_valid)
+		ares_destroy(channel);
+	global_resolver_end();
+	return is_valid;
 }
