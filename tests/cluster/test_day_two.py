@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from cluster_under_test import REDIRECTOR, SERVICES, TIMEOUT_S
+from manifestlib import tree
 from visitors import Visitors
 from waiting import wait_until
 
@@ -69,6 +70,7 @@ def wait_until_counted(user, visitors, link):
 def test_a_lost_database_comes_back_from_a_copy_with_equal_figures(cluster, user, link, stop):
     with Visitors(cluster, link) as visitors:
         visitors.wait_for_clicks(CLICKS)
+        cluster.kubectl("apply", "-f", tree.MANIFESTS / "components/nightly-backup/claim.yaml")
         assert "wrote /backup/" in run_job(cluster, "backup")
         visitors.wait_for_clicks(CLICKS)
     assert dict(visitors.unclear) == {}

@@ -110,7 +110,7 @@ def merged(values, path, value):
     return copied
 
 
-ON = {"gateway": {"enabled": True}} | {name: {"enabled": True} for name in ("mail", "destinationChecks", "singleSignOn", "tracing")}
+ON = {"gateway": {"enabled": True}, "dayTwo": {"backup": {"enabled": True}}} | {name: {"enabled": True} for name in ("mail", "destinationChecks", "singleSignOn", "tracing")}
 OTHER_NETWORK = {"cidrs": ["10.9.0.0/16"], "peers": []}
 # Values that are valid and not the defaults, by the end of the path.
 OTHERS = {

@@ -42,12 +42,14 @@ def test_all_deployments_are_rolled_back_together(rendered):
 
 
 @pytest.mark.parametrize("overlay", ["local", "production"])
-def test_the_example_makes_the_backup_run_every_night_and_nothing_else(overlay, tmp_path):
-    (patches,) = re.findall(r"^# kustomization.yaml of your overlay\n(.*?)^```", OPERATIONS, re.M | re.S)
-    base = os.path.relpath(tree.MANIFESTS / "overlays" / overlay, tmp_path)
-    (tmp_path / "kustomization.yaml").write_text(f"namespace: waymark\nresources: [{base}]\n{patches}")
-    jobs = rendering.render(tmp_path).all("CronJob")
+def test_a_component_makes_the_backup_run_every_night_and_nothing_else(overlay, tmp_path):
+    base, component = (os.path.relpath(tree.MANIFESTS / path, tmp_path) for path in (f"overlays/{overlay}", "components/nightly-backup"))
+    (tmp_path / "kustomization.yaml").write_text(f"namespace: waymark\nresources: [{base}]\ncomponents: [{component}]\n")
+    rendered = rendering.render(tmp_path)
+    jobs, claims = rendered.all("CronJob"), rendered.all("PersistentVolumeClaim")
     assert [job["metadata"]["name"] for job in jobs if not job["spec"]["suspend"]] == ["backup"]
+    assert [claim["metadata"]["name"] for claim in claims] == ["backup"]
+    assert rendering.render(tree.MANIFESTS / "overlays" / overlay).all("PersistentVolumeClaim") == [], "nobody waits for a claim without a pod"
 
 
 def test_the_document_names_the_cron_jobs_and_what_they_run(rendered):
