@@ -1,4 +1,4 @@
-"""Takes the pictures of README.md and docs/dashboard.md: of the real dashboard, with visits that the real consumer has counted.
+"""Takes the pictures and the animation of README.md and docs/dashboard.md: of the real dashboard, with visits that the real consumer has counted.
 
     PICTURES=1 make one T=e2e/dashboard/pictures
 
@@ -8,6 +8,7 @@ screen, because the stack has an IP address and a port there.
 
 import datetime
 import hashlib
+import io
 import itertools
 import os
 import random
@@ -125,6 +126,43 @@ PICTURES = [
 ]
 
 
+def animate(env, browser, shop):
+    """A link that is made by the keyboard alone."""
+    from PIL import Image
+
+    frames, durations = [], []
+    window = browser.open(color_scheme="light", viewport={"width": 1120, "height": 640}, reduced_motion="reduce")
+    page = window.page
+
+    def show(milliseconds):
+        frames.append(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
+        durations.append(milliseconds)
+
+    window.login(shop.email)
+    show_short_addresses(env, page)
+    window.goto("/links?sort=humans&order=desc")
+    window.settle()
+    show(900)
+    page.keyboard.press("Control+K")
+    expect(page.get_by_role("combobox")).to_be_focused()
+    show(600)
+    page.evaluate("navigator.clipboard.writeText('https://shop.example/winter/gloves?colour=green')")
+    page.keyboard.press("Control+V")
+    expect(page.get_by_role("option")).to_have_count(1)
+    show(1100)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("img", name="QR code")).to_be_visible()
+    show(2600)
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Links", exact=True).click()
+    window.settle()
+    show(1800)
+    page.unroute_all(behavior="wait")
+    path = ROOT / "docs/images/dashboard-make.webp"
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=durations, loop=0, lossless=True, method=6)
+    assert path.stat().st_size < 300_000
+    window.close()
+
 def test_the_pictures_of_the_documents(env, browser, shop):
     for name, path, settings in PICTURES:
         window = browser.open(**{"color_scheme": "light", **settings})
@@ -136,3 +174,4 @@ def test_the_pictures_of_the_documents(env, browser, shop):
         window.page.unroute_all(behavior="wait")
         window.page.screenshot(path=ROOT / f"docs/images/{name}.png")
         window.close()
+    animate(env, browser, shop)
