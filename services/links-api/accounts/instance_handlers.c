@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "lib/http/http_logo.h"
 #include "lib/links/host_policy.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/http/handlers.h"
@@ -33,5 +34,7 @@ enum http_progress instance_handlers_get(void *ctx, struct http_exchange *x)
 	json_set_bool(instance, "mail", mail_queue_is_on(r));
 	json_set_text(instance, "workspace_creation", config->workspace_creation);
 	json_set_text(instance, "short_base", r->api->base->url);
+	json_set_text(instance, "operator_name", config->operator_name);
+	json_set_text(instance, "operator_logo", http_logo_path(r->api->logo));
 	return response_json(r, 200, instance);
 }

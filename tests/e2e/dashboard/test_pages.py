@@ -40,8 +40,11 @@ def test_what_is_left_of_the_day_and_a_deleted_name_are_said(env, page, window, 
 
 def test_a_closed_instance_offers_nothing_to_strangers(window):
     page = window.page
-    instance = {"registration": "invite", "registration_domains": [], "anonymous_links": False, "public_stats": False, "password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone", "short_base": "https://go.example"}  # fmt: skip
+    instance = {"registration": "invite", "registration_domains": [], "anonymous_links": False, "public_stats": False, "password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone", "short_base": "https://go.example", "operator_name": "Example Ltd", "operator_logo": "/app/icon.svg"}  # fmt: skip
     page.route("**/api/instance", lambda route: route.fulfill(json=instance))
+    window.goto("/login")
+    brand = page.get_by_role("link", name="Example Ltd")
+    assert brand.locator("img").evaluate("async (img) => (await img.decode(), img.naturalWidth)") > 0
     for path, said in (("/start", "Log in to create links"), ("/login", "Welcome back"), ("/register", "By invitation only.")):
         window.goto(path)
         expect(page.get_by_text(said)).to_be_visible()

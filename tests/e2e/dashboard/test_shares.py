@@ -159,7 +159,7 @@ def on_paper(window):
     """(controls that are visible, the texts that are cut off, by how many pixels something is too wide, whether it is light)."""
     page = window.page
     shown = page.evaluate("controls => [...document.querySelectorAll(controls)].filter((each) => each.getClientRects().length > 0).map((each) => each.outerHTML.slice(0, 120))", CONTROLS)
-    is_light = page.evaluate("getComputedStyle(document.documentElement).colorScheme === 'light' && getComputedStyle(document.documentElement).getPropertyValue('--text') === '#1b1b18'")
+    is_light = page.evaluate("getComputedStyle(document.documentElement).colorScheme === 'light' && getComputedStyle(document.body).color === 'rgb(27, 27, 24)'")
     return shown, window.cut_off(), max(0, window.overflow()), is_light
 
 

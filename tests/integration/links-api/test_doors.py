@@ -135,7 +135,7 @@ def test_only_the_mail_domains_of_the_operator_register(start, expect):
 
 def test_an_instance_says_what_is_allowed(service, start):
     ask_for = lambda of: {**Api(of.url).call("GET", "/api/instance").json, "short_base": None}  # noqa: E731
-    later = {"password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone", "short_base": None}
+    later = {"password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone", "short_base": None, "operator_name": "", "operator_logo": ""}
     assert Api(start(PUBLIC_BASE_URL="https://go.example/").url).call("GET", "/api/instance").json["short_base"] == "https://go.example"
     assert ask_for(service) == {"registration": "open", "registration_domains": [], "anonymous_links": True, "public_stats": True, **later}
     assert ask_for(start(**CLOSED)) == {"registration": "closed", "registration_domains": [], "anonymous_links": False, "public_stats": False, **later}

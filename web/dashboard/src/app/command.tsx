@@ -111,10 +111,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
     const tags = words.length > 0 && can("viewer") ? rememberedTags().filter((tag) => fits(tag, words)).slice(0, FOUND_MAX) : [];
     const tagged = tags.map((tag): Entry => ({ id: `tag-${tag}`, icon: "tag", text: tag, note: t("tag"), run: go(href("/links", { tag })) }));
     const commands: Entry[] = can("editor")
-      ? [
-          { id: "create", icon: "plus", text: t("link.create"), note: "C", run: go(href("/links", { edit: "new" })) },
-          { id: "bulk", icon: "upload", text: t("bulk"), note: t("command.page"), run: go(href("/links/bulk")) },
-        ]
+      ? [{ id: "create", icon: "plus", text: t("link.create"), note: "C", run: go(href("/links", { edit: "new" })) }]
       : [];
     const isAdmin = currentUser()?.role === "admin";
     const pages = pagesOf((access) => (access === "person" || access === "anyone" ? true : access === "administrator" ? isAdmin : can(access))).map(

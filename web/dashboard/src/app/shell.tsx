@@ -130,12 +130,13 @@ function leave(): void {
 
 function Guest({ children, isBare }: { children: ComponentChildren; isBare: boolean }) {
   const user = useUser(); // undefined: they may be logged in
-  const mayRegister = useInstance()?.registration === "open";
+  const operator = useInstance();
+  const mayRegister = operator?.registration === "open";
   return (
     <div class="guest">
       <header class="topbar">
         <a class="brand" href={href("/start")}>
-          <Logo /> <span class={isBare ? "" : "brand-name"}>Waymark</span>
+          {operator?.operator_logo ? <img src={operator.operator_logo} alt="" /> : <Logo />} <span class={isBare ? "" : "brand-name"}>{operator?.operator_name || "Waymark"}</span>
         </a>
         {!isBare && user === null && (
           <nav class="topbar-actions" aria-label={t("navigation")}>
@@ -196,7 +197,7 @@ export function Shell({ children, isBare, onHelp, onCommand }: ShellProps) {
           </button>
         </div>
         <button type="button" class="command-button" onClick={onCommand}>
-          <Icon name="search" size={16} /> {t("command")} <kbd>{isMac() ? "⌘K" : "Ctrl K"}</kbd>
+          <Icon name="search" size={16} /> <span>{t("command")}</span> <kbd>{isMac() ? "⌘K" : "Ctrl K"}</kbd>
         </button>
         <div class={isMenuOpen ? "sidebar-body is-open" : "sidebar-body"}>
           <Navigation isAdmin={user.role === "admin"} />

@@ -179,7 +179,7 @@ export default function Chart(props: ChartProps) {
         ))}
         {width > 0 &&
           ticksOf(interval, points.length, inner).map((index) => (
-            <text class="chart-label" x={x(index)} y={HEIGHT - 8} text-anchor="middle" key={index}>
+            <text class="chart-label" x={Math.min(x(index), width - LABEL_WIDTH / 2)} y={HEIGHT - 8} text-anchor="middle" key={index}>
               {labelOf(interval, points[index]?.start ?? "")}
             </text>
           ))}

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { setParams } from "../app/router";
 import { t } from "../i18n";
 
 /** What its head says, and the class of the column. */
@@ -49,5 +50,20 @@ export function Table({ caption, class: className = "", children, ...head }: Tab
         <tbody>{children}</tbody>
       </table>
     </div>
+  );
+}
+
+/** Leads to the next page of a list, and back to its first. A list of one page has neither. */
+export function CursorPages({ cursor, next }: { cursor: string | number | undefined; next: string | null | undefined }) {
+  if (!cursor && !next) return null;
+  return (
+    <nav class="pages" aria-label={t("pages")}>
+      <button type="button" class="button" disabled={!cursor} onClick={() => setParams({ cursor: "" })}>
+        {t("first")}
+      </button>
+      <button type="button" class="button" disabled={!next} onClick={() => setParams({ cursor: next ?? "" })}>
+        {t("next")}
+      </button>
+    </nav>
   );
 }

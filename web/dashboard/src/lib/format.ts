@@ -1,5 +1,6 @@
 import { currentZone } from "../app/settings";
 import { currentLocale, t, tMaybe } from "../i18n";
+import { readableHost } from "./hosts";
 import { intl } from "./intl";
 import { dateIn } from "./range";
 
@@ -67,6 +68,7 @@ export function formatValue(dimension: string, value: string): string {
   if (value === "" && dimension === "referrer_source") return t("direct.other");
   if (value === "") return dimension === "referrer_host" ? t("direct") : isOptional(dimension) ? t("none") : t("unknown");
   if (dimension === "scan") return t("scan");
+  if (dimension === "referrer_host") return readableHost(value);
   if (dimension === "country") return named("region", value);
   if (dimension === "language") return named("language", value);
   if (dimension === "device") return deviceNames()[value] ?? value;
@@ -94,7 +96,10 @@ function readLetters(part: string): string {
 }
 
 /** A destination as people read it. It is for eyes alone: the address itself is another text. */
-export const readableUrl = (url: string): string => shortenUrl(url).replaceAll(/(?:%[\da-f]{2})+/gi, readLetters);
+export const readableUrl = (url: string): string =>
+  shortenUrl(url)
+    .replace(/^[^/:?#]+/, readableHost)
+    .replaceAll(/(?:%[\da-f]{2})+/gi, readLetters);
 
 export function hostAndSlug(shortUrl: string): string {
   return shortUrl.replace(/^https?:\/\//, "");

@@ -3,7 +3,7 @@ import { useQuery } from "../api/use_query";
 import { href, setParams, usePlace } from "../app/router";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { FilterField } from "../components/field";
-import { Table } from "../components/table";
+import { CursorPages, Table } from "../components/table";
 import { t } from "../i18n";
 import { formatTime } from "../lib/format";
 
@@ -48,7 +48,7 @@ export default function AuditPage() {
         <Table caption={t("audit")} class="audit" columns={[t("time"), t("action"), t("actor"), [t("details"), "wide-only"], [t("request.id"), "wide-only"]]} hasActions={false}>
           {data.entries.map((entry) => (
             <tr key={entry.id}>
-              <td class="muted">{formatTime(entry.at)}</td>
+              <td class="muted time">{formatTime(entry.at)}</td>
               <td>
                 <code class="nowrap">{entry.action}</code>
                 <div class="muted">
@@ -57,19 +57,16 @@ export default function AuditPage() {
               </td>
               <td>{entry.actor_id ? <a href={href(path, { actor: entry.actor_id })}>{entry.actor_email ?? entry.actor_id}</a> : t("audit.nobody")}</td>
               <td class="wide-only muted">{describe(entry.details)}</td>
-              <td class="wide-only mono muted">{entry.request_id}</td>
+              <td class="wide-only mono muted">
+                <span class="ellipsis" title={entry.request_id}>
+                  {entry.request_id}
+                </span>
+              </td>
             </tr>
           ))}
         </Table>
       )}
-      <nav class="pages" aria-label={t("pages")}>
-        <button type="button" class="button" disabled={!query.cursor} onClick={() => setParams({ cursor: "" })}>
-          {t("first")}
-        </button>
-        <button type="button" class="button" disabled={!data?.pagination.next_cursor} onClick={() => setParams({ cursor: data?.pagination.next_cursor })}>
-          {t("next")}
-        </button>
-      </nav>
+      <CursorPages cursor={query.cursor} next={data?.pagination.next_cursor} />
     </>
   );
 }

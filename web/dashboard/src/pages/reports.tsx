@@ -7,7 +7,7 @@ import { Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField, SubmitButton, TextField } from "../components/field";
 import { Menu, type MenuItem } from "../components/menu";
-import { Table } from "../components/table";
+import { CursorPages, Table } from "../components/table";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatTime, hostAndSlug, shortenUrl } from "../lib/format";
@@ -140,14 +140,7 @@ export default function ReportsPage() {
           ))}
         </Table>
       )}
-      <nav class="pages" aria-label={t("pages")}>
-        <button type="button" class="button" disabled={!query.cursor} onClick={() => setParams({ cursor: "" })}>
-          {t("first")}
-        </button>
-        <button type="button" class="button" disabled={!data?.pagination.next_cursor} onClick={() => setParams({ cursor: data?.pagination.next_cursor })}>
-          {t("next")}
-        </button>
-      </nav>
+      <CursorPages cursor={query.cursor} next={data?.pagination.next_cursor} />
       {target && <BlockDialog target={target} onClose={() => setTarget(undefined)} onBlocked={blocked} />}
     </>
   );

@@ -9,7 +9,6 @@ import { ErrorBox } from "../components/feedback";
 import { SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
 import { useAction } from "../components/use_action";
-import { YourRole } from "../components/your_role";
 import { t, tn } from "../i18n";
 import { loadMembers, type Member, memberName } from "../lib/members";
 import type { Role } from "../lib/roles";
@@ -27,6 +26,7 @@ function Settings({ workspace }: { workspace: Workspace }) {
   };
   return (
     <form class="card form" onSubmit={submit}>
+      <h2>{t("settings")}</h2>
       {error && <ErrorBox error={error} />}
       <TextField label={t("name")} required maxLength={100} autocomplete="off" value={name} error={error?.fields.name} onInput={setName} />
       <label class="check">
@@ -125,7 +125,8 @@ export default function WorkspacePage() {
       </header>
       <div class="stack">
         <section class="card">
-          <YourRole role={workspace.role} />
+          <h2>{t("role.yours", { role: t(`role.${workspace.role}`) })}</h2>
+          <p class="muted">{t(`role.${workspace.role}.text`)}</p>
         </section>
         {can("admin") && <Settings workspace={workspace} />}
         {error && <ErrorBox error={error} retry={reload} />}
