@@ -14,6 +14,7 @@
 #include "services/links-api/live/live_feed.h"
 #include "services/links-api/routes.h"
 #include "services/links-api/statistics/visit_export.h"
+#include "services/links-api/titles/title_handlers.h"
 
 #define PG_WAITERS_MAX 256
 
@@ -143,6 +144,7 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	                             metrics_gauge(metrics, "waymark_password_jobs_queued",
 	                                           "Password jobs waiting for a worker thread.",
 	                                           NULL));
+	api->title_workers = config->fetch_titles ? title_handlers_start() : NULL;
 	api->zones = time_zones_new();
 	api->exports = visit_export_limiter_new();
 	api->route_metrics = routes_metrics_new(metrics);
@@ -174,6 +176,7 @@ void api_free(struct api *api)
 	live_feed_stop(api->live);
 	health_probe_stop(api->health);
 	worker_pool_free(api->password_workers);
+	title_handlers_stop(api->title_workers);
 	oidc_client_free(api->oidc);
 	host_guard_stop(api->hosts);
 	reserved_slugs_free(api->reserved_slugs);

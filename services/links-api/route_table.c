@@ -116,6 +116,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_export_list,       PERMISSION_VISITS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/visits",              visit_export_list,       PERMISSION_VISITS_READ,  HEAVY, true },
 	{ HTTP_POST,   "/api/link-decisions",      link_tester_decide,      PERMISSION_LINKS_READ,   BLOCKS, false },
+	{ HTTP_POST,   "/api/page-titles",         title_handlers_read,      PERMISSION_LINKS_WRITE,  BLOCKS, false },
 	{ HTTP_GET,    "/api/tags",                tag_handlers_list,       PERMISSION_LINKS_READ,   HEAVY, false },
 	{ HTTP_PATCH,  "/api/tags/{name...}",      tag_handlers_patch,      PERMISSION_LINKS_WRITE,  HEAVY, false },
 	{ HTTP_DELETE, "/api/tags/{name...}",      tag_handlers_delete,     PERMISSION_LINKS_WRITE,  HEAVY, false },

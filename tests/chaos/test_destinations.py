@@ -4,6 +4,8 @@ Everything happens in a network namespace of its own, in which nftables counts p
 every way.
 """
 
+import concurrent.futures
+import json
 import os
 import pathlib
 import secrets
@@ -42,10 +44,10 @@ class Database:
         self.connection = psycopg2.connect(own)
         self.connection.autocommit = True
 
-    def inside(self, folder):
-        """Parameters of a connection through the socket in the folder, with the rights of a janitor."""
+    def inside(self, folder, role="waymark_janitor"):
+        """Parameters of a connection through the socket in the folder, with the rights of a service."""
         login = f"user={self.url.username} password={urllib.parse.unquote(self.url.password)}"
-        return f"host={folder} port=5432 dbname={self.name} {login} options='-c role=waymark_janitor'"
+        return f"host={folder} port=5432 dbname={self.name} {login} options='-c role={role}'"
 
     def ask(self, sql, *values):
         with self.connection.cursor() as cursor:
@@ -77,6 +79,7 @@ class Harness:
         self.network = Network(folder)
         self.database = database
         self.processes = []
+        self.token = None
         self.inside = self.database.inside(self.network.let_in(self.database.url.hostname, self.database.url.port))
 
     def start(self, *words, **settings):
@@ -86,6 +89,33 @@ class Harness:
         janitor = popen([*self.network.enter, str(BUILD / "bin/janitor"), *words], env={**os.environ, **environment})
         self.processes.append(janitor)
         return janitor
+
+    def start_api(self, **settings):
+        """Starts links-api inside, without Redis and Kafka, and returns its log-in: nothing of it is at an address that is counted."""
+        (self.network.folder / "resolv.conf").write_text(f"nameserver {servers.RESOLVER}\n")
+        variables = {"PG_URL": self.database.inside(self.network.folder, "waymark_links_api"), "REDIS_URL": f"redis://{servers.RESOLVER}:6379", "KAFKA_BROKERS": f"{servers.RESOLVER}:9092"}
+        variables |= {"PUBLIC_BASE_URL": "http://own.test", "JWT_SECRET": "s" * 32, "PASSWORD_HASH_COST": "4", "FETCH_TITLES": "on", "REQUESTS_PER_MINUTE": "unlimited"}
+        variables |= {"HTTP_ADDRESS": servers.RESOLVER, "OPS_ADDRESS": servers.RESOLVER, "OPS_PORT": "0", "LOG_LEVEL": "warning"}
+        mounted = f"mount --bind {self.network.folder}/resolv.conf /etc/resolv.conf && exec {BUILD}/bin/links-api"
+        self.processes.append(popen([*self.network.enter, "unshare", "--mount", "sh", "-c", mounted], env={**os.environ, **PROXIES, **variables, **settings}))
+        who = {"email": f"{secrets.token_hex(8)}@example.com", "password": secrets.token_hex(16)}
+        wait_until(lambda: self.ask_api("/api/instance")[0] == 200, 60, "links-api to answer")
+        assert self.ask_api("/api/auth/register", who)[0] == 201
+        self.token = self.ask_api("/api/auth/login", who)[1]["access_token"]
+
+    def ask_api(self, path, body=None):
+        """Returns the status and the JSON; 0 without an answer."""
+        words = ["curl", "-s", "--max-time", "60", "-w", "\n%{http_code}", f"http://{servers.RESOLVER}:8081{path}"]
+        words += ["-H", f"Authorization: Bearer {self.token}"] if self.token else []
+        words += ["-H", "Content-Type: application/json", "-d", json.dumps(body)] if body else []
+        said = subprocess.run([*self.network.enter, *words], check=False, capture_output=True, text=True).stdout
+        text, _, status = said.rpartition("\n")
+        return int(status or 0), json.loads(text or "null")
+
+    def title_of(self, url):
+        """The title, or the kind of the problem, or of what is wrong with the URL."""
+        status, answer = self.ask_api("/api/page-titles", {"url": url})
+        return answer["title"] if status == 200 else answer.get("errors", [{}])[0].get("code") or answer["type"].rpartition("/")[2]
 
     def check_all(self, **settings):
         """Checks until no link is due."""
@@ -325,3 +355,77 @@ class TestPoliteness:
         assert 2.9 < min(took["late.test"], took["mute.test"]), took
         assert max(took.values()) < 60, "it waits for the end of the page"
         promise("a page or a name that does not come costs", max(took["late.test"], took["mute.test"]), 4 + took["quick.test"], "s")
+
+
+class TestTitles:
+    """links-api requests pages by the same client."""
+
+    def test_reads_titles_as_text_and_little_of_a_page(self, harness):
+        html, script = "text/html; charset=utf-8", "</b><script>alert(1)</script>"
+        pages = {
+            "hub.test/plain": {"type": html, "body": "<title> Gr\u00fc\u00dfe &amp; mehr\n</title>"},
+            "hub.test/script": {"type": html, "body": f"<title>{script}</title>"},
+            "hub.test/latin": {"type": "text/html", "encoding": "latin-1", "body": "<title>Gr\u00fc\u00dfe</title>"},
+            "hub.test/og": {"type": html, "body": "<meta property=og:title content='Of it'>"},
+            "hub.test/huge": {"type": html, "body": "<title>Huge</title>", "bytes": 1 << 26},
+            "hub.test/late": {"type": html, "body": "<p>" * (1 << 15) + "<title>Too late</title>"},
+            "hub.test/lasting": {"type": html, "body": "<title>Lasting</title>", "lasts_s": 120},
+            "hub.test/text": {"type": "text/plain", "body": "<title>No</title>"},
+            "hub.test/unknown": {"type": "text/html; charset=x-none", "body": "<title>No</title>"},
+            "hub.test/moved": {"status": 302, "location": f"http://[{GLOBAL_6}]/there"},
+            "*/there": {"type": html, "body": "<title>There</title>"},
+        }
+        harness.network.serve({"zone": {"hub.test": [[GLOBAL_4, GLOBAL_6]]}, "pages": pages})
+        harness.start_api()
+        wanted = {"plain": "Gr\u00fc\u00dfe & mehr", "script": script, "latin": "Gr\u00fc\u00dfe", "og": "Of it", "huge": "Huge", "late": None}
+        wanted |= {"lasting": "Lasting", "text": None, "unknown": None, "moved": "There"}
+        assert {name: harness.title_of(f"http://hub.test/{name}") for name in wanted} == wanted
+        assert all(seen["method"] == "GET" and "reads the titles of pages" in seen["agent"] for seen in harness.web())
+        sent = [seen["bytes"] for seen in harness.network.requests() if seen["kind"] == "sent" and seen["path"] == "/huge"]
+        assert len(sent) == 1 and sent[0] < 1 << 24, sent
+
+    def test_refuses_what_a_link_may_not_lead_to_and_sends_no_packet_there(self, harness):
+        title = {"type": "text/html", "body": "<title>Secret</title>"}
+        to = {"private": "http://127.0.0.1/", "named": "http://private.test/", "own": "http://own.test/", "blocked": "http://blocked.test/", "port": "http://hub.test:6379/", "file": "file:///etc/passwd"}
+        pages = {f"hub.test/to/{name}": {"status": 302, "location": url} for name, url in to.items()} | {"*/": title}
+        pages |= {f"hub.test/hop/{n}": {"status": 302, "location": f"/hop/{n + 1}"} for n in range(4)} | {"hub.test/hop/4": title, "hub.test/gone": {"status": 404, **title}}
+        zone = {"hub.test": [[GLOBAL_4]], "private.test": [["10.0.0.1"]], "beside.test": [[GLOBAL_4, "127.0.0.1"]]} | {f"{name}.test": [[GLOBAL_4]] for name in ("own", "blocked")}
+        harness.network.serve({"zone": zone | {"moving.test": [[GLOBAL_4], ["127.0.0.1"]]}, "pages": pages})
+        (harness.network.folder / "blocked").write_text("blocked.test\n")
+        harness.start_api(BLOCKED_HOSTS_FILE=str(harness.network.folder / "blocked"))
+        before, _ = harness.network.packets()
+        unreachable = [f"http://{addresses.bracketed(address)}/" for address in servers.TRAPS] + ["http://private.test/", "http://beside.test/", "http://nobody.test/"]
+        unreachable += ["http://hub.test:6379/", "http://hub.test/gone", "http://hub.test/hop/0", *(f"http://hub.test/to/{name}" for name in to)]
+        assert {url: harness.title_of(url) for url in unreachable} == dict.fromkeys(unreachable, "page-not-found")
+        codes = {"http://own.test/": "url-self", "http://blocked.test/": "url-blocked", "ftp://hub.test/": "url-scheme"}
+        assert {url: harness.title_of(url) for url in codes} == codes
+        assert [harness.title_of(url) for url in ("http://hub.test/", "http://hub.test/hop/1", "http://moving.test/", "http://moving.test/")] == ["Secret"] * 3 + ["page-not-found"]
+        assert harness.network.packets()[0] - before == 0
+        assert harness.trapped() == []
+        assert {seen["host"] for seen in harness.web()} == {"hub.test", "moving.test"}
+
+    def test_takes_few_at_once_little_time_and_no_worker_of_others(self, harness):
+        slow = {"type": "text/html", "wait_s": 120}
+        harness.network.serve({"zone": {"hub.test": [[GLOBAL_4]], "mute.test": "mute"}, "pages": {"hub.test/slow": slow, "hub.test/": {"type": "text/html", "body": "<title>Hub</title>"}}})
+        harness.start_api(HTTP_WORKERS="2")
+        with concurrent.futures.ThreadPoolExecutor(12) as threads:
+            began = time.monotonic()
+            asked = [threads.submit(harness.title_of, url) for url in ["http://hub.test/slow"] * 10 + ["http://mute.test/"] * 2]
+            wait_until(lambda: any(one.done() for one in asked), 60, "one to be refused")
+            assert "busy" in [one.result() for one in asked if one.done()]
+            assert harness.ask_api("/api/links")[0] == 200
+            assert not all(one.done() for one in asked), "the list waited for the pages"
+            answers = [one.result() for one in asked]
+        assert set(answers) == {"busy", "page-not-found"} and answers.count("page-not-found") <= 10
+        assert time.monotonic() - began < 60
+        seen = []
+        while "rate-limit" not in seen and len(seen) < 300:
+            seen.append(harness.title_of("http://hub.test/"))
+        assert set(seen) == {"Hub", "rate-limit"}
+
+    def test_is_off_unless_asked_for(self, harness):
+        harness.network.serve({"zone": {"hub.test": [[GLOBAL_4]]}, "pages": {}})
+        harness.start_api(FETCH_TITLES="")
+        assert harness.title_of("http://hub.test/") == "page-titles-off"
+        assert harness.ask_api("/api/instance")[1]["page_titles"] is False
+        assert harness.network.requests() == []

@@ -37,7 +37,7 @@ SERVICES = {
         "links-api",
         PATIENT
         | {"LINKS_PER_DAY": "2", "ANONYMOUS_LINKS_PER_HOUR": "2", "ACCOUNTS_PER_HOUR": "2"}
-        | {"LOGIN_FAILURES": "3", "LOGIN_FAILURES_PER_NETWORK": "4", "LOGIN_FAILURES_PER_ACCOUNT": "5"}
+        | {"FETCH_TITLES": "on", "LOGIN_FAILURES": "3", "LOGIN_FAILURES_PER_NETWORK": "4", "LOGIN_FAILURES_PER_ACCOUNT": "5"}
         | {"PASSWORD_THREADS": "1", "PASSWORD_QUEUE": "2", "PASSWORD_HASH_COST": "12"}
         | {"HTTP_HEAVY_WORKERS": "16", "PG_HEAVY_CONNECTIONS": "16", "PG_HEAVY_STATEMENT_TIMEOUT_MS": "60000"},
     ),
@@ -155,6 +155,12 @@ def registrations_from_a_network(subject):
 def reports_from_a_network(subject):
     here, slug = network(), subject.user().call("POST", "/api/links", LINK).json["link"]["slug"]
     return after(10, lambda: subject.call("POST", "/report", {"link": slug, "reason": "spam"}, here))
+
+
+def page_titles_of_an_account(subject):
+    """Of a private address, which is not asked."""
+    user = subject.user()
+    return after(30, lambda: user.call("POST", "/api/page-titles", {"url": "http://10.0.0.1/"}))
 
 
 def links_of_a_user(subject):
@@ -374,6 +380,7 @@ LIMITS = {
     "wrong passwords with a token": rule("quotas", wrong_passwords_with_a_token, "password", 3, 900),
     "registrations from a network": rule("quotas", registrations_from_a_network, "accounts", 2, HOUR_S),
     "reports from a network": rule("quotas", reports_from_a_network, "reports", 10, HOUR_S),
+    "page titles of an account": rule("quotas", page_titles_of_an_account, "page-titles", 30, MINUTE_S),
     "links of a user": rule("quotas", links_of_a_user, "links", 2, DAY_S),
     "anonymous links from a network": rule("quotas", anonymous_links_from_a_network, "anonymous-links", 2, HOUR_S),
     "requests of an account": rule("rates", requests_of_an_account, "requests", 5, MINUTE_S),

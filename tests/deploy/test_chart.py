@@ -110,7 +110,7 @@ def merged(values, path, value):
     return copied
 
 
-ON = {"gateway": {"enabled": True}, "dayTwo": {"backup": {"enabled": True}}} | {name: {"enabled": True} for name in ("mail", "destinationChecks", "singleSignOn", "tracing")}
+ON = {"gateway": {"enabled": True}, "dayTwo": {"backup": {"enabled": True}}} | {name: {"enabled": True} for name in ("mail", "destinationChecks", "pageTitles", "singleSignOn", "tracing")}
 OTHER_NETWORK = {"cidrs": ["10.9.0.0/16"], "peers": []}
 # Values that are valid and not the defaults, by the end of the path.
 OTHERS = {
@@ -179,7 +179,7 @@ def test_pods_of_a_component_win_over_those_of_all(render):
 # What other values or the templates say.
 SET_ELSEWHERE = {
     "REGION", "TRUSTED_PROXIES", "PUBLIC_BASE_URL", "DASHBOARD_URL", "KAFKA_BROKERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_MECHANISM", "KAFKA_SASL_USERNAME", "KAFKA_SASL_TOKEN_URL", "KAFKA_SASL_SCOPE", "REDIS_SSL_CA_FILE",
-    "JOURNAL_MAX_BYTES", "OTEL_EXPORTER_OTLP_ENDPOINT", "MAIL_FROM", "DESTINATION_CHECKS", "OIDC_CONFIG",
+    "JOURNAL_MAX_BYTES", "OTEL_EXPORTER_OTLP_ENDPOINT", "MAIL_FROM", "DESTINATION_CHECKS", "FETCH_TITLES", "OIDC_CONFIG",
     "HTTP_PORT", "OPS_PORT", "DRAIN_NOTICE_MS", "DRAIN_MS", "JOURNAL_DIR", "HEALTH_URLS",
     "PG_URL", "REDIS_URL", "JWT_SECRET", "KAFKA_SASL_PASSWORD", "SMTP_URL",
 }  # fmt: skip

@@ -41,8 +41,8 @@ def check_egress(rendering, workload):
         yield f"{workload.where}: no egress to the ops ports of HEALTH_URLS"
     if 53 not in reached:
         yield f"{workload.where}: no egress to DNS"
-    signs_on = workload.app == "links-api" and any(policy["metadata"]["name"] == "to-openid-providers" for policy in policies)
-    if reached & INTERNET and workload.app != "janitor" and not signs_on:
+    goes_out = workload.app == "links-api" and any(policy["metadata"]["name"] in ("to-openid-providers", "links-api-titles") for policy in policies)
+    if reached & INTERNET and workload.app != "janitor" and not goes_out:
         yield f"{workload.where}: egress to the internet"
 
 

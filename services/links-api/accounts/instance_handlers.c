@@ -29,6 +29,7 @@ enum http_progress instance_handlers_get(void *ctx, struct http_exchange *x)
 	json_set(instance, "registration_domains", domains_json(config->registration_domains));
 	json_set_bool(instance, "anonymous_links", config->anonymous_links);
 	json_set_bool(instance, "public_stats", config->public_stats);
+	json_set_bool(instance, "page_titles", config->fetch_titles);
 	json_set_bool(instance, "password_login", config->password_login);
 	json_set(instance, "sign_in", oidc_client_list(r->api->oidc));
 	json_set_bool(instance, "mail", mail_queue_is_on(r));

@@ -33,8 +33,12 @@ char *destination_check(const struct public_base *base, const struct json *value
                         const char *pointer, bool may_be_app, struct http_problem_fields *wrong)
 {
 	const char *text = member_text(value, pointer, wrong);
-	if (!text)
-		return NULL;
+	return text ? destination_check_text(base, text, pointer, may_be_app, wrong) : NULL;
+}
+
+char *destination_check_text(const struct public_base *base, const char *text, const char *pointer,
+                             bool may_be_app, struct http_problem_fields *wrong)
+{
 	char url[LINK_URL_SIZE];
 	const char *reason = NULL;
 	enum err err = parse(base, text, may_be_app, url, &reason);

@@ -20,6 +20,10 @@
 char *destination_check(const struct public_base *base, const struct json *value,
                         const char *pointer, bool may_be_app, struct http_problem_fields *wrong);
 
+/* The same for a text that may be any bytes. */
+char *destination_check_text(const struct public_base *base, const char *text, const char *pointer,
+                             bool may_be_app, struct http_problem_fields *wrong);
+
 /* Whether a normal form has the scheme of an app. */
 bool destination_check_is_app(const char *url);
 

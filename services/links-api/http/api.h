@@ -53,6 +53,8 @@ struct api {
 	struct rate_limit *limits;
 	struct link_cache *cache;
 	struct worker_pool *password_workers;
+	/* That request pages; NULL: FETCH_TITLES is off. */
+	struct worker_pool *title_workers;
 	struct time_zones *zones;
 	struct visit_export_limiter *exports;
 	struct routes_metrics *route_metrics;

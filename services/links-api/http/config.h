@@ -69,6 +69,7 @@ struct config {
 	char registration_domains[4096];
 	bool anonymous_links;
 	bool public_stats;
+	bool fetch_titles;
 	/* "everyone" or "admins". */
 	char workspace_creation[16];
 	/* "optional" or "required", for logins with a password. */
@@ -105,6 +106,8 @@ struct config {
 	int64_t login_failures_per_network;
 	/* The sender of mails: an address, or a name and <address>; "": there is no mail. */
 	char mail_from[512];
+	/* Per account. */
+	int64_t page_titles_per_minute;
 	/* That requests cause: of one person, or network; to one address. */
 	int64_t mails_per_day, mails_to_address_per_day;
 	struct tracer_config tracing;

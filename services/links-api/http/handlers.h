@@ -18,7 +18,7 @@ struct user_change;
 
 /*
  * What is allowed here, for pages that offer only that → 200 {registration, registration_domains,
- * anonymous_links, public_stats, password_login, sign_in, mail, workspace_creation}
+ * anonymous_links, public_stats, page_titles, password_login, sign_in, mail, workspace_creation}
  */
 enum http_progress instance_handlers_get(void *ctx, struct http_exchange *x);
 
@@ -374,6 +374,12 @@ enum http_progress visit_export_list(void *ctx, struct http_exchange *x);
  * Counts and changes nothing.
  */
 enum http_progress link_tester_decide(void *ctx, struct http_exchange *x);
+
+/*
+ * Requests a page for its title, on a thread that only does that. {url} → 200 {title}, null if the page
+ * has none; 400, 403 "page-titles-off", 404 "page-not-found", 429.
+ */
+enum http_progress title_handlers_read(void *ctx, struct http_exchange *x);
 
 /* --- tags, live, QR codes --- */
 

@@ -47,6 +47,8 @@ struct rate_limit_rule rate_limit_rule_of(const struct config *config, enum limi
 			"Too many wrong codes for this account from your network." },
 		[LIMITS_CODE_ACCOUNT]    = { "second-factor-account", SIZE(login_failures_per_account), DAY_S,
 			"Too many wrong codes for this account. Use a recovery code, or a network where you have logged in before." },
+		[LIMITS_PAGE_TITLES]     = { "page-titles",       SIZE(page_titles_per_minute),     MINUTE_S,
+			"Your account has asked for the titles of too many pages in a minute." },
 		[LIMITS_MAILS]           = { "mails",             SIZE(mails_per_day),              DAY_S,
 			"You have caused too many mails in a day." },
 		[LIMITS_MAILS_TO_ADDRESS] = { "mails-to-address", SIZE(mails_to_address_per_day),   DAY_S,

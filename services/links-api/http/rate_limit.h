@@ -51,6 +51,7 @@ enum limits_name {
 	LIMITS_PASSWORD,
 	LIMITS_CODE,
 	LIMITS_CODE_ACCOUNT,
+	LIMITS_PAGE_TITLES,
 	LIMITS_MAILS,
 	LIMITS_MAILS_TO_ADDRESS,
 	/* Counted in PostgreSQL, in the transaction that uses them up, in steps of its own. */

@@ -1,5 +1,6 @@
 #include "services/links-api/titles/page_title.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -207,10 +208,10 @@ static bool read_tag(struct page *p)
 static void read_page(struct page *p)
 {
 	while ((p->at = memchr(p->at, '<', (size_t)(p->end - p->at)))) {
-		char next = p->at + 1 < p->end ? p->at[1] : '\0';
+		unsigned char next = p->at + 1 < p->end ? (unsigned char)p->at[1] : '\0';
 		if (p->end - p->at >= 4 && memcmp(p->at, "<!--", 4) == 0)
 			p->at = find(p->at + 4, p->end, "-->");
-		else if (!is_one_of((char)(next | 0x20), "abcdefghijklmnopqrstuvwxyz"))
+		else if (!isalpha(next))
 			p->at++;
 		else if (!read_tag(p))
 			return;

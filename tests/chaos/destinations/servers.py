@@ -108,11 +108,14 @@ class Web(http.server.BaseHTTPRequestHandler):
             page = {"status": 404}
         time.sleep(page.get("wait_s", 0))
         status = page.get("head_status", 200) if self.command == "HEAD" and "head_status" in page else page.get("status", 200)
-        body = page.get("body", "").encode() or b"x" * page.get("bytes", 0)
+        body = page.get("body", "").encode(page.get("encoding", "utf-8")) + b"x" * page.get("bytes", 0)
         self.send_response_only(status)
         if "location" in page:
             self.send_header("Location", page["location"])
-        self.send_header("Content-Length", str(len(body)))
+        if "type" in page:
+            self.send_header("Content-Type", page["type"])
+        # A page that lasts never comes to its end.
+        self.send_header("Content-Length", str(len(body) + ("lasts_s" in page)))
         self.send_header("Connection", "close")
         # Before the client can have the response and send its next request.
         server.log.add(kind="end", host=host, path=self.path)
@@ -123,6 +126,7 @@ class Web(http.server.BaseHTTPRequestHandler):
             try:
                 while sent < len(body):
                     sent += self.connection.send(body[sent : sent + 4096])
+                time.sleep(page.get("lasts_s", 0))
             except OSError:
                 pass
             server.log.add(kind="sent", host=host, path=self.path, bytes=sent)

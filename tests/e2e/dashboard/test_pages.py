@@ -40,7 +40,7 @@ def test_what_is_left_of_the_day_and_a_deleted_name_are_said(env, page, window, 
 
 def test_a_closed_instance_offers_nothing_to_strangers(window):
     page = window.page
-    instance = {"registration": "invite", "registration_domains": [], "anonymous_links": False, "public_stats": False, "password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone", "short_base": "https://go.example", "operator_name": "Example Ltd", "operator_logo": "/app/icon.svg"}  # fmt: skip
+    instance = {"registration": "invite", "registration_domains": [], "anonymous_links": False, "public_stats": False, "page_titles": False, "password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone", "short_base": "https://go.example", "operator_name": "Example Ltd", "operator_logo": "/app/icon.svg"}  # fmt: skip
     page.route("**/api/instance", lambda route: route.fulfill(json=instance))
     window.goto("/login")
     brand = page.get_by_role("link", name="Example Ltd")

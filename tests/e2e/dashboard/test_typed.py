@@ -82,6 +82,54 @@ def test_a_name_is_checked_while_it_is_typed_with_one_request_at_a_time(page, wi
     expect(said).to_have_text("")
 
 
+def test_the_title_of_the_page_fills_an_empty_field_that_nobody_has_typed_in(page, window):
+    asked, held, script = [], [], "<img src=x onerror=alert(1)>"
+
+    def answer(route):
+        url = route.request.post_data_json["url"]
+        asked.append(url.rpartition("/")[2])
+        if asked[-1] == "slow":
+            return held.append(route)
+        if asked[-1] == "away":
+            return route.fulfill(status=404, json={"type": "/problems/page-not-found", "title": "Not Found", "status": 404, "instance": "x"})
+        return route.fulfill(json={"title": {"script": script, "none": None}.get(asked[-1], asked[-1])})
+
+    def instance(route):
+        route.fulfill(json=route.fetch().json() | {"page_titles": True})
+
+    page.route("**/page-titles", answer)
+    page.route("**/api/instance", instance)
+    window.goto("/links?edit=new")
+    form = page.get_by_role("dialog", name="New link")
+    title, destination = form.get_by_label("Title", exact=True), form.get_by_label("Destination", exact=True)
+    for name, filled in (("one", "one"), ("script", script), ("none", ""), ("two", "two"), ("away", ""), ("three", "three")):
+        destination.fill(f"example.com/{name}")
+        page.keyboard.press("Tab")
+        expect(title).to_have_value(filled)
+        expect(form.get_by_label("Short name", exact=True)).to_be_focused()
+        expect(page.get_by_role("alert")).to_have_count(0)
+    expect(form.locator(".preview-card")).to_contain_text("three")
+    title.fill("")
+    destination.fill("example.com/four")
+    page.keyboard.press("Tab")
+    title.fill("My own")
+    destination.fill("example.com/five")
+    page.keyboard.press("Tab")
+    form.get_by_role("button", name="Create link").click()
+    expect(page.get_by_role("row").filter(has_text="My own")).to_have_count(1)
+    assert asked == ["one", "script", "none", "two", "away", "three"]
+    # An answer that comes while somebody types does not replace what they type.
+    window.goto("/links?edit=new")
+    destination.fill("example.com/slow")
+    page.keyboard.press("Tab")
+    title.fill("Faster")
+    wait_until(lambda: held, 60, "the page to be asked for")
+    with page.expect_response("**/page-titles"):
+        held[0].fulfill(json={"title": "Slower"})
+    expect(form.locator(".preview-card")).to_contain_text("Faster")
+    expect(title).to_have_value("Faster")
+
+
 def test_a_draft_is_kept_over_a_reload_and_gone_after_it_is_sent_or_with_the_logout(page, window, user, form):
     form.get_by_label("Destination", exact=True).fill("https://example.com/half")
     form.get_by_label("Title", exact=True).fill("Half done")

@@ -137,9 +137,9 @@ def test_an_instance_says_what_is_allowed(service, start):
     ask_for = lambda of: {**Api(of.url).call("GET", "/api/instance").json, "short_base": None}  # noqa: E731
     later = {"password_login": True, "sign_in": [], "mail": False, "workspace_creation": "everyone", "short_base": None, "operator_name": "", "operator_logo": ""}
     assert Api(start(PUBLIC_BASE_URL="https://go.example/").url).call("GET", "/api/instance").json["short_base"] == "https://go.example"
-    assert ask_for(service) == {"registration": "open", "registration_domains": [], "anonymous_links": True, "public_stats": True, **later}
-    assert ask_for(start(**CLOSED)) == {"registration": "closed", "registration_domains": [], "anonymous_links": False, "public_stats": False, **later}
-    assert ask_for(start(**production())) == {"registration": "invite", "registration_domains": [], "anonymous_links": False, "public_stats": True, **later}
+    assert ask_for(service) == {"registration": "open", "registration_domains": [], "anonymous_links": True, "public_stats": True, "page_titles": False, **later}
+    assert ask_for(start(**CLOSED)) == {"registration": "closed", "registration_domains": [], "anonymous_links": False, "public_stats": False, "page_titles": False, **later}
+    assert ask_for(start(**production())) == {"registration": "invite", "registration_domains": [], "anonymous_links": False, "public_stats": True, "page_titles": False, **later}
 
 
 def test_compose_and_systemd_close_the_same_doors_as_production():

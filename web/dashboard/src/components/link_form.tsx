@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
-import { shortBase } from "../app/instance";
+import { shortBase, useInstance } from "../app/instance";
 import { useQuery } from "../api/use_query";
 import { useGuard } from "../app/router";
 import { currentUser } from "../app/session";
@@ -254,6 +254,25 @@ function PreviewCard({ draft, base }: { draft: Draft; base: string }) {
   );
 }
 
+/** Puts the title of the page into the field as long as nobody has typed there, if the operator allows it. What fails is not said. */
+function usePageTitle(setDraft: (next: (last: Draft) => Draft) => void) {
+  const isAllowed = useInstance()?.page_titles;
+  const field = useRef({ filled: "", isTyped: false }).current;
+  const isFree = (draft: Draft) => !field.isTyped && draft.title === field.filled;
+  const fillTitle = (draft: Draft) => {
+    const url = normalizeUrl(draft.original_url);
+    if (!isAllowed || !isFree(draft) || !/^https?:/.test(url)) return;
+    const fill = (title: string) =>
+      setDraft((last) => {
+        if (!isFree(last) || normalizeUrl(last.original_url) !== url) return last;
+        field.filled = title;
+        return { ...last, title };
+      });
+    unwrap(api.POST("/api/page-titles", { body: { url } })).then((page) => fill(page.title ?? ""), () => fill(""));
+  };
+  return { fillTitle, noteTyping: () => (field.isTyped = true) };
+}
+
 const KEEP_MS = 300;
 
 /** Keeps what is typed in this browser, until it is sent or discarded. A password is never kept. */
@@ -285,6 +304,7 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
   const [isDecided, setDecided] = useState(false);
   const [theirs, setTheirs] = useState<Link>();
   const { error, isBusy, run } = useAction();
+  const { fillTitle, noteTyping } = usePageTitle(setDraft);
   const change = (part: Partial<Draft>) => setDraft((last) => ({ ...last, ...part }));
   const isChanged = JSON.stringify(draft) !== JSON.stringify(first);
   useDraft(name, draft, isChanged);
@@ -341,10 +361,10 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
                 </button>
               </p>
             )}
-            <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} onChange={() => setDraft(settle)} />
+            <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} onChange={() => (setDraft(settle), fillTitle(draft))} />
             {link?.link_type !== "temporary" && <SlugField link={link} draft={draft} error={error} change={change} />}
             <div class="field-row">
-              <TextField label={t("title")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
+              <TextField label={t("title")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => (noteTyping(), change({ title }))} />
               <TagInput label={t("tags")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />
             </div>
             <div class="folds">
