@@ -536,15 +536,24 @@ def test_an_export_that_is_not_understood_is_two_questions(page, window, user):
     assert sorted((link["original_url"], link["expires_at"]) for link in found) == [(f"https://example.com/?ids={i};2", "2099-05-04T21:59:59.000Z") for i in range(3)]
 
 
-def test_an_export_of_another_shortener_becomes_links(page, window, user):
+EXPORTS = {
+    "Shlink": "createdAt,domain,shortCode,shortUrl,longUrl,title,tags,visits\r2026-01-01T00:00:00Z,s.example,{0},https://s.example/{0},https://example.com/a,A,x|y,4\r",
+    "Bitly": "Link,Custom Link,Date created,Title,Destination URL,Engagements,Status\nhttps://bit.ly/3xYz,https://go.example/{0},2026-01-01T00:00:00Z,A,https://example.com/a,4,active\n",
+    "Dub": "Short link,Destination URL,Clicks,Created at,Link ID,Updated at,Tags,Archived\nhttps://dub.sh/{0},https://example.com/a,4,2026-01-01T00:00:00Z,1,2026-01-01T00:00:00Z,\"x, y\",false\n",
+}
+
+
+@pytest.mark.parametrize("shortener", EXPORTS)
+def test_an_export_of_another_shortener_becomes_links(page, window, user, shortener):
     slug = user.email.partition("@")[0][-20:]
-    rows = "createdAt,domain,shortCode,shortUrl,longUrl,title,tags,visits\r2026-01-01T00:00:00Z,s.example,{0},https://s.example/{0},https://example.com/a,A,x|y,4\r"
     window.goto("/links/bulk")
-    page.get_by_label("choose a CSV file").set_input_files({"name": "short_urls.csv", "mimeType": "text/csv", "buffer": rows.format(slug).encode()})
+    page.get_by_label("choose a CSV file").set_input_files({"name": "export.csv", "mimeType": "text/csv", "buffer": EXPORTS[shortener].format(slug).encode()})
+    expect(page.get_by_text("Visits stay there:")).to_be_visible()
     page.get_by_role("button", name="Create 1 link").click()
     expect(page.get_by_text("1 link created.")).to_be_visible()
     (link,) = user.call("GET", "/api/links").json["links"]
-    assert (link["slug"], link["original_url"], link["title"], link["tags"]) == (slug, "https://example.com/a", "A", ["x", "y"])
+    title, tags = {"Shlink": ("A", ["x", "y"]), "Bitly": ("A", []), "Dub": ("", ["x", "y"])}[shortener]
+    assert (link["slug"], link["original_url"], link["title"], link["tags"]) == (slug, "https://example.com/a", title, tags)
 
 
 def test_lines_with_errors_are_named_and_can_be_corrected(page, window, user):

@@ -212,6 +212,29 @@ def test_a_session_that_ends_is_begun_again_above_the_form_which_goes_on(page, w
     assert (link["original_url"], link["notes"]) == ("https://example.com/long-work", "An hour of work")
 
 
+def test_an_import_whose_session_ends_goes_on_after_the_login(page, window, user):
+    window.goto("/links/bulk")
+    page.get_by_label("Addresses").fill("\n".join(f"https://example.com/{i}" for i in range(250)))
+    sent = []
+
+    def end_after_the_first(route):
+        sent.append(route.request.headers["idempotency-key"])
+        if len(sent) == 2:
+            end_session(window)
+        route.continue_()
+
+    page.route("**/links/bulk", lambda route: end_after_the_first(route) if route.request.method == "POST" else route.continue_())
+    page.get_by_role("button", name="Create 250 links").click()
+    login = page.get_by_role("dialog", name="Your session has ended")
+    expect(login).to_be_visible()
+    expect(page.get_by_text("Created: 100 · Refused: 0 · Still to do: 150")).to_be_visible()
+    login.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("250 links created.")).to_be_visible()
+    assert len(sent) == 4 and sent[1] == sent[2]
+    assert user.call("GET", "/api/links?limit=1").json["pagination"]["total"] == 250
+
+
 def test_a_login_in_another_window_goes_on_too_and_another_person_does_not(page, window, user):
     user.create(title="Mine")
     window.goto("/links")
