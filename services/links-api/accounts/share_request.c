@@ -51,8 +51,8 @@ static bool is_span(const char *text)
 static bool is_range(const char *text)
 {
 	/* Those of the dashboard (src/lib/range.ts). */
-	static const char *const presets[] = { "today", "yesterday", "7d",  "30d",
-		                               "90d",   "month",     "year" };
+	static const char *const presets[] = { "today", "yesterday", "week",  "7d",
+		                               "30d",   "90d",       "month", "year" };
 	for (size_t i = 0; i < ARRAY_SIZE(presets); i++)
 		if (strcmp(text, presets[i]) == 0)
 			return true;

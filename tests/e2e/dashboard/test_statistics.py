@@ -290,7 +290,7 @@ def test_german_files_have_semicolons_and_german_names(browser, user, visitor):
     window.close()
 
 
-def test_yesterday_is_a_whole_day_before_today(page, window, user):
+def test_yesterday_and_last_week_are_whole_ones_before_this(page, window, user):
     today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Berlin")).date()
     yesterday = today - datetime.timedelta(days=1)
     user.create()
@@ -303,6 +303,14 @@ def test_yesterday_is_a_whole_day_before_today(page, window, user):
     page.keyboard.press("p")
     expect(page).to_have_url(re.compile(r"range=yesterday"))
     expect(page.get_by_role("button", name="Period: Yesterday")).to_be_visible()
+    monday = today - datetime.timedelta(days=today.weekday() + 7)
+    with page.expect_request(lambda request: f"from={monday}&to={monday + datetime.timedelta(days=7)}" in request.url):
+        page.get_by_role("button", name="Period: Yesterday").click()
+        page.get_by_role("button", name="Last week", exact=True).click()
+    page.keyboard.press("p")
+    expect(page).to_have_url(re.compile(f"from={monday - datetime.timedelta(days=7)}&to={monday - datetime.timedelta(days=1)}"))
+    page.keyboard.press("n")
+    expect(page).to_have_url(re.compile(r"range=week"))
 
 
 def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, user):

@@ -179,7 +179,7 @@ def test_a_share_is_changed_member_by_member(user, database):
     path, before = f"/api/shares/{made['share']['id']}", made["share"]
     assert user.call("GET", path).headers["etag"] == '"v1"'
     for at, (body, changed) in enumerate([
-        ({"title": "New"}, {"title": "New"}), ({"range": "7d", "text": ""}, {"range": "7d", "text": ""}), ({"range": None}, {"range": None}),
+        ({"title": "New"}, {"title": "New"}), ({"range": "week", "text": ""}, {"range": "week", "text": ""}), ({"range": None}, {"range": None}),
         ({"logo": None}, {"has_logo": False}), ({"expires_at": None}, {"expires_at": None}), ({"password": PASSWORD}, {"has_password": True}), ({"password": None}, {"has_password": False}),
     ], 2):  # fmt: skip
         answer = user.call("PATCH", path, body)

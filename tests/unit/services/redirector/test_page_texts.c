@@ -56,8 +56,9 @@ TEST_CASE(chooses_the_language_of_the_visitor)
 
 TEST_CASE(a_file_adds_and_replaces_texts)
 {
-	struct page_texts *texts = read_valid("# Italian\n\n[it]\r\n404.title =  Niente = nulla \r\n"
-	                                      "[en]\n404.title = Nothing here\n[de]\n");
+	struct page_texts *texts =
+		read_valid("# Italian\n\n[it]\r\n404.title =  Niente = nulla \r\n"
+	                   "[en]\n404.title = Nothing here\n[de]\n");
 	size_t it = page_texts_choose(texts, "it-CH");
 	assert_int_equal(page_texts_languages(texts), 4);
 	assert_string_equal(page_texts_get(texts, it, "404.title"), "Niente = nulla");

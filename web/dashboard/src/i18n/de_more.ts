@@ -435,6 +435,7 @@ const deMore: MoreTexts = {
   "range.month.long": "Dieser Monat",
   "range.to": "Bis",
   "range.today.long": "Heute",
+  "range.week.long": "Letzte Woche",
   "range.year.long": "Dieses Jahr",
   "range.yesterday": "Gestern",
   "range.yesterday.long": "Gestern",

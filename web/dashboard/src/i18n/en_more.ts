@@ -433,6 +433,7 @@ export const enMore = {
   "range.month.long": "This month",
   "range.to": "To",
   "range.today.long": "Today",
+  "range.week.long": "Last week",
   "range.year.long": "This year",
   "range.yesterday": "Yesterday",
   "range.yesterday.long": "Yesterday",

@@ -449,6 +449,7 @@ const frMore: MoreTexts = {
   "range.month.long": "Ce mois-ci",
   "range.to": "Au",
   "range.today.long": "Aujourd’hui",
+  "range.week.long": "Semaine dernière",
   "range.year.long": "Cette année",
   "range.yesterday": "Hier",
   "range.yesterday.long": "Hier",

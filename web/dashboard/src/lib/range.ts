@@ -2,7 +2,7 @@ import type { Params } from "../app/router";
 import { currentZone } from "../app/settings";
 import { toLocalInput } from "./zone";
 
-export const PRESETS = ["today", "yesterday", "7d", "30d", "90d", "month", "year", "custom"] as const;
+export const PRESETS = ["today", "yesterday", "week", "7d", "30d", "90d", "month", "year", "custom"] as const;
 export type Preset = (typeof PRESETS)[number];
 export type Interval = "hour" | "day" | "week" | "month";
 
@@ -39,15 +39,18 @@ function isDate(text: string | null): text is string {
   return text !== null && /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
+const thisMonday = (today: string) => addDays(today, -((new Date(`${today}T00:00:00Z`).getUTCDay() + 6) % 7));
+
 function firstDay(preset: Preset, today: string): string {
   const days = { today: 0, yesterday: -1, "7d": -6, "30d": -29, "90d": -89 } as Partial<Record<Preset, number>>;
+  if (preset === "week") return addDays(thisMonday(today), -7);
   if (preset === "month") return `${today.slice(0, 7)}-01`;
   if (preset === "year") return `${today.slice(0, 4)}-01-01`;
   return addDays(today, days[preset] ?? -29);
 }
 
 /** The first day after the range. */
-const endDay = (preset: Preset, today: string) => (preset === "yesterday" ? today : addDays(today, 1));
+const endDay = (preset: Preset, today: string) => (preset === "yesterday" ? today : preset === "week" ? thisMonday(today) : addDays(today, 1));
 
 function intervalOf(days: number): Interval {
   if (days <= 2) return "hour";

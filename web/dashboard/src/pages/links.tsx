@@ -143,6 +143,7 @@ function SaveButton({ query }: { query: Filters }) {
 function Pages({ query, pagination }: { query: Filters; pagination: Schemas["Pagination"] }) {
   const { page } = query;
   const total = pagination.total ?? 0;
+  if (page === 1 && pagination.next_cursor === null) return null;
   return (
     <nav class="pages" aria-label={t("pages")}>
       <button type="button" class="button" disabled={page <= 1} onClick={() => setParams({ page: page > 2 ? page - 1 : "" })}>
