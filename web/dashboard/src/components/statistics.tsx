@@ -252,7 +252,7 @@ export function Statistics({ source, decisions = [], marks = [], heading, action
       </StatBar>
       {heading}
       {error && <ErrorBox error={error} retry={reload} />}
-      <section class="card figures" aria-label={t("chart.label")}>
+      {(data || !error) && <section class="card figures" aria-label={t("chart.label")}>
         {data ? (
           <>
             <div class="metrics">
@@ -274,9 +274,9 @@ export function Statistics({ source, decisions = [], marks = [], heading, action
             <SeriesTable series={data.series} bots={bots} name={fileName("visits", [source.name, ...conditions(filters, bots)].join("-"), range)} />
           </>
         ) : (
-          !error && <Skeleton lines={5} height={56} />
+          <Skeleton lines={5} height={56} />
         )}
-      </section>
+      </section>}
       <div class="panels">
         <Panel {...shared} title={t("places")} dimensions={PLACES} />
         <Panel {...shared} title={t("sources")} dimensions={["referrer_source", "referrer_host"]} />
