@@ -15,12 +15,12 @@ from .errors import ClusterError
 from .programs import BIN, CACHE, HERE
 
 ARCHIVES = CACHE / "images"
-BASE = "localhost/waymark/base:bookworm"
+BASE = "localhost/waymark/base:trixie"
 WAYMARK = [f"localhost/waymark/{name}:{tree.version()}" for name in ("redirector", "links-api", "analytics-consumer", "janitor", "tools")]
 # By the stage of stores/Containerfile.
 STORES = {
-    "postgres": "docker.io/library/postgres:15-bookworm",
-    "redis": "docker.io/library/redis:7-bookworm",
+    "postgres": "docker.io/library/postgres:17-trixie",
+    "redis": "docker.io/library/redis:8",
     "kafka": "docker.io/apache/kafka:3.9.1",
     "tools": "localhost/waymark/test-tools:1",
 }
