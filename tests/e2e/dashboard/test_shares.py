@@ -103,16 +103,26 @@ def test_a_file_that_is_no_picture_becomes_no_logo(page, window, user):
     assert not page.evaluate("window.hit")
 
 
-def test_a_share_that_somebody_else_changed_is_not_overwritten(page, window, user):
-    _, share = made(user, tag="spring", title="Report")
+def test_a_share_that_somebody_else_changed_is_merged_field_by_field(page, window, user):
+    _, share = made(user, tag="spring", title="Report", range="7d")
     window.goto("/shares")
     page.get_by_role("button", name="Edit: Report").click()
-    assert user.call("PATCH", f"/api/shares/{share['id']}", {"title": "Theirs"}).status == 200
+    assert user.call("PATCH", f"/api/shares/{share['id']}", {"title": "Theirs", "range": "2026-03-01/2026-03-31"}).status == 200
     page.get_by_label("Title", exact=True).fill("Mine")
+    page.get_by_label("Text", exact=True).fill("My words")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("Somebody else has changed this.")
-    expect(page.get_by_label("Title", exact=True)).to_have_value("Mine")
-    assert user.call("GET", "/api/shares").json["shares"][0]["title"] == "Theirs"
+    conflict = page.get_by_role("dialog", name="Somebody else saved meanwhile")
+    rows = conflict.get_by_role("row")
+    expect(rows).to_have_count(4)
+    title = rows.filter(has=page.get_by_role("rowheader", name="Title"))
+    expect(title.get_by_role("radio", name="Mine")).to_be_checked()
+    expect(rows.filter(has=page.get_by_role("rowheader", name="Period")).get_by_role("radio", name="2026-03-01 – 2026-03-31")).to_be_checked()
+    assert window.violations() == []
+    title.get_by_role("radio", name="Theirs").check()
+    conflict.get_by_role("button", name="Save this version").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    found = user.call("GET", "/api/shares").json["shares"][0]
+    assert (found["title"], found["text"], found["range"]) == ("Theirs", "My words", "2026-03-01/2026-03-31")
 
 
 def test_a_reader_types_the_password_once_until_it_is_changed(reader, user):

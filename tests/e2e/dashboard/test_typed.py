@@ -260,7 +260,7 @@ def test_two_tabs_save_the_same_link_and_both_are_asked_field_by_field(page, win
     form.get_by_label("Title", exact=True).fill("Mine")
     assert user.call("PATCH", f"/api/links/{link['id']}", {"title": "Theirs", "original_url": "https://example.com/theirs"}).status == 200
     form.get_by_role("button", name="Save", exact=True).click()
-    conflict = page.get_by_role("dialog", name="Somebody else saved this link")
+    conflict = page.get_by_role("dialog", name="Somebody else saved meanwhile")
     rows = conflict.get_by_role("row")
     expect(rows).to_have_count(3)
     title = rows.filter(has=page.get_by_role("rowheader", name="Title"))
@@ -273,6 +273,84 @@ def test_two_tabs_save_the_same_link_and_both_are_asked_field_by_field(page, win
     expect(page.get_by_role("dialog")).to_have_count(0)
     found = user.call("GET", f"/api/links/{link['id']}").json["link"]
     assert (found["title"], found["original_url"], found["tags"]) == ("Theirs", "https://example.com/theirs", ["a"])
+
+
+def test_a_draft_that_is_older_than_the_link_asks_when_it_is_back(page, window, user):
+    link = user.create("https://example.com/first", title="First", tags=["a"])
+    window.goto(f"/links?edit={link['id']}")
+    form = page.get_by_role("dialog", name="Edit")
+    form.get_by_label("Title", exact=True).fill("Mine")
+    wait_until(lambda: "Mine" in drafts(page), 60, "the draft to be kept")
+    page.reload()
+    expect(form).to_contain_text("Your draft is back.")
+    expect(page.get_by_role("dialog")).to_have_count(1)
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"title": "Theirs"}).status == 200
+    page.reload()
+    conflict = page.get_by_role("dialog", name="Somebody else saved meanwhile")
+    expect(conflict.get_by_role("row")).to_have_count(2)
+    expect(conflict.get_by_role("radio", name="Mine")).to_be_checked()
+    conflict.get_by_role("button", name="Save this version").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert user.call("GET", f"/api/links/{link['id']}").json["link"]["title"] == "Mine"
+
+
+def test_a_share_is_kept_as_a_draft_until_it_is_made_without_its_password(page, window, user):
+    link = user.create(tags=["spring"])
+    form = page.get_by_role("dialog", name="Share")
+    title = form.get_by_label("Title", exact=True)
+
+    def begin():
+        page.get_by_role("button", name="Share", exact=True).click()
+
+    window.goto("/statistics?tag=spring")
+    begin()
+    title.fill("Half a report")
+    form.get_by_label("Text", exact=True).fill("An hour of work")
+    form.get_by_label("Password", exact=True).fill("open sesame")
+    form.get_by_label("Logo", exact=True).set_input_files(logo())
+    wait_until(lambda: "An hour of work" in drafts(page), 60, "the draft to be kept")
+    assert "open sesame" not in page.evaluate("JSON.stringify(localStorage)")
+    assert window.violations() == []
+    page.reload()
+    begin()
+    expect(form).to_contain_text("Your draft is back.")
+    expect(title).to_have_value("Half a report")
+    expect(form.get_by_label("Password", exact=True)).to_have_value("")
+    expect(form.get_by_role("img", name="Logo")).to_have_count(0)
+    assert window.violations() == []
+    # That of another subject is another one.
+    window.goto(f"/links/{link['id']}")
+    begin()
+    expect(title).to_have_value("")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    window.goto("/statistics?tag=spring")
+    begin()
+    title.fill("A report")
+    page.keyboard.press("Escape")
+    question = page.get_by_role("dialog", name="Discard changes?")
+    question.get_by_role("button", name="Keep editing").click()
+    form.get_by_role("button", name="Share", exact=True).click()
+    expect(page.locator(".secret")).to_be_visible()
+    page.wait_for_timeout(500)  # longer than a draft takes to be kept
+    assert drafts(page) == "{}"
+    share = user.call("GET", "/api/shares").json["shares"][0]
+    assert (share["title"], share["text"]) == ("A report", "An hour of work")
+    # The same while it is edited.
+    window.goto("/shares")
+    page.get_by_role("button", name="Edit: A report").click()
+    edit = page.get_by_role("dialog", name="Edit")
+    edit.get_by_label("Title", exact=True).fill("A better one")
+    page.keyboard.press("Escape")
+    question.get_by_role("button", name="Keep as a draft").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("button", name="Edit: A report").click()
+    expect(edit.get_by_label("Title", exact=True)).to_have_value("A better one")
+    edit.get_by_role("button", name="Discard", exact=True).click()
+    expect(edit.get_by_label("Title", exact=True)).to_have_value("A report")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    wait_until(lambda: drafts(page) == "{}", 60, "no draft")
 
 
 def logo():

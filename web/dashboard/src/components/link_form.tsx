@@ -2,25 +2,22 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
 import { shortBase, useInstance } from "../app/instance";
 import { useQuery } from "../api/use_query";
-import { useGuard } from "../app/router";
-import { currentUser } from "../app/session";
 import { currentZone } from "../app/settings";
-import { t } from "../i18n";
-import { keepDraft, readDraft } from "../lib/drafts";
+import { type Key, t } from "../i18n";
+import { isSame } from "../lib/drafts";
 import { type Extras, extrasBody, extrasOf } from "../lib/extras";
 import { hostAndSlug, readableUrl } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import { normalizeUrl, settleUtm, UTM_FIELDS, type Utm, type UtmField, utmOf, withUtm } from "../lib/urls";
-import { currentWorkspaceId } from "../lib/workspace";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
 import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { Field, SelectField, SubmitButton, TextField } from "./field";
 import { Fold } from "./fold";
 import { TagInput } from "./tag_input";
+import { Conflict, useTyped } from "./typed";
 import { useAction } from "./use_action";
 
-const Conflict = lazy(async () => ({ default: (await import("./conflict")).Conflict }), 4);
 const LinkExtras = lazy(() => import("./link_extras"), 4);
 const QrDesigner = lazy(async () => ({ default: (await import("./qr_designer")).QrDesigner }), 6);
 
@@ -192,6 +189,19 @@ function More({ draft, change, error }: { draft: Draft; change: Change; error: A
 /** Where the name of a short link goes: "go.example/". */
 const baseOf = (link: Link | null): string => (link ? hostAndSlug(link.short_url).slice(0, -link.slug.length) : `${hostAndSlug(shortBase())}/`);
 
+const FIELDS = {
+  original_url: "destination", slug: "slug", title: "title", tags: "tags", notes: "notes", redirect_status: "redirect", starts: "starts", expires: "expires", expired_url: "expired.url", extras: "conflict.extras",
+} satisfies Partial<Record<keyof Draft, Key>>;
+
+/** A field as two versions of it are compared. */
+function show(draft: Draft, field: keyof typeof FIELDS): string {
+  const value = draft[field];
+  if (field === "extras") return [...draft.extras.rules.map((rule) => rule.name), ...draft.extras.variants.map((variant) => variant.name), draft.extras.max_visits, draft.extras.preview_title].filter(Boolean).join(", ");
+  if (Array.isArray(value)) return value.join(", ");
+  const text = String(value);
+  return field.endsWith("url") ? readableUrl(text) : field === "starts" || field === "expires" ? text.replace("T", " ") : text;
+}
+
 const ASK_MS = 300;
 
 /** Whether a link can have this slug, asked while it is typed: one request at a time, and none while somebody types on. */
@@ -273,16 +283,6 @@ function usePageTitle(setDraft: (next: (last: Draft) => Draft) => void) {
   return { fillTitle, noteTyping: () => (field.isTyped = true) };
 }
 
-const KEEP_MS = 300;
-
-/** Keeps what is typed in this browser, until it is sent or discarded. A password is never kept. */
-function useDraft(name: string, draft: Draft, isChanged: boolean): void {
-  useEffect(() => {
-    const timer = setTimeout(() => keepDraft(name, isChanged ? { ...draft, extras: { ...draft.extras, password: undefined } } : undefined), KEEP_MS);
-    return () => clearTimeout(timer);
-  }, [draft, isChanged]);
-}
-
 interface Props {
   /** null: a new link. */
   link: Link | null;
@@ -293,40 +293,18 @@ interface Props {
 }
 
 export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
-  // Of this person in this workspace: another one at the same browser has their own.
-  const name = [currentUser()?.id, currentWorkspaceId(), opened?.id ?? "new"].join(" ");
   const [link, setLink] = useState(opened);
-  const [first, setFirst] = useState(() => draftOf(opened));
-  const [kept] = useState(() => readDraft<Draft>(name));
-  const [draft, setDraft] = useState<Draft>(() => kept ?? (from ? { ...draftOf(from), slug: "" } : first));
-  const [isRestored, setRestored] = useState(kept !== undefined);
-  const [isLeaving, setLeaving] = useState<() => void>();
-  const [isDecided, setDecided] = useState(false);
-  const [theirs, setTheirs] = useState<Link>();
+  const typed = useTyped<Draft>({ name: opened?.id ?? "new", first: () => draftOf(opened), from: from && { ...draftOf(from), slug: "" }, keep: (draft) => ({ ...draft, extras: { ...draft.extras, password: undefined } }), onClose });
+  const { draft, setDraft, first, isChanged } = typed;
+  const [theirs, setTheirs] = useState<Link | null>(isSame(typed.base, first) ? null : opened);
   const { error, isBusy, run } = useAction();
   const { fillTitle, noteTyping } = usePageTitle(setDraft);
   const change = (part: Partial<Draft>) => setDraft((last) => ({ ...last, ...part }));
-  const isChanged = JSON.stringify(draft) !== JSON.stringify(first);
-  useDraft(name, draft, isChanged);
-
-  const discard = () => {
-    keepDraft(name, undefined);
-    setDraft(first);
-    setRestored(false);
-  };
-  const close = () => (isChanged ? setLeaving(() => onClose) : onClose());
-  useGuard(isChanged && !isDecided, (go) => setLeaving(() => go));
-  /** They were asked: going back to the page before must not ask again. */
-  const leave = () => {
-    setDecided(true);
-    isLeaving?.();
-  };
-
   const send = (now: Draft, base: Draft, target: Link | null) =>
     void run(async () => {
       try {
         const saved = await save(settle(now), base, target);
-        keepDraft(name, undefined);
+        typed.finish();
         onSaved(saved);
       } catch (cause) {
         if (!target || asApiError(cause).kind !== "stale") throw cause;
@@ -339,28 +317,22 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
   };
   const merge = (merged: Draft, current: Link) => {
     const base = draftOf(current);
+    const { settled_url, utm } = merged.original_url === draft.original_url ? draft : base;
     setLink(current);
-    setFirst(base);
-    setDraft(merged);
-    setTheirs(undefined);
-    send(merged, base, current);
+    typed.setFirst(base);
+    setDraft({ ...merged, settled_url, utm });
+    setTheirs(null);
+    send({ ...merged, settled_url, utm }, base, current);
   };
   const base = baseOf(link);
   const isFinal = link !== null && draft.slug === link.slug;
   return (
     <>
-      <Dialog look="editor" title={link ? t("link.edit", { url: hostAndSlug(link.short_url) }) : t("link.new")} onClose={close}>
+      <Dialog look="editor" title={link ? t("link.edit", { url: hostAndSlug(link.short_url) }) : t("link.new")} onClose={typed.close}>
         <form class="editor-form" onSubmit={submit}>
           <div class="editor-main form">
             {error && <ErrorBox error={error} />}
-            {isRestored && isChanged && (
-              <p class="note" role="status">
-                {t("draft.restored")}{" "}
-                <button type="button" class="button button-quiet" onClick={discard}>
-                  {t("discard")}
-                </button>
-              </p>
-            )}
+            {typed.note}
             <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} onChange={() => (setDraft(settle), fillTitle(draft))} />
             {link?.link_type !== "temporary" && <SlugField link={link} draft={draft} error={error} change={change} />}
             <div class="field-row">
@@ -388,30 +360,15 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
           </aside>
           <footer class="dialog-foot editor-foot">
             {isChanged && <span class="hint editor-note">{t("draft.kept")}</span>}
-            <button type="button" class="button" onClick={close}>
+            <button type="button" class="button" onClick={typed.close}>
               {t("cancel")}
             </button>
             <SubmitButton isBusy={isBusy}>{link ? t("save") : t("link.create")}</SubmitButton>
           </footer>
         </form>
       </Dialog>
-      {theirs && <Conflict base={first} mine={draft} theirs={draftOf(theirs)} onMerged={(merged) => merge(merged, theirs)} onClose={() => setTheirs(undefined)} />}
-      {isLeaving && (
-        <Dialog title={t("discard.title")} onClose={() => setLeaving(undefined)}>
-          <p>{t("discard.text")}</p>
-          <footer class="dialog-foot">
-            <button type="button" class="button button-danger" onClick={() => (discard(), leave())}>
-              {t("discard")}
-            </button>
-            <button type="button" class="button" onClick={leave}>
-              {t("draft.keep")}
-            </button>
-            <button type="button" class="button button-primary" onClick={() => setLeaving(undefined)}>
-              {t("discard.not")}
-            </button>
-          </footer>
-        </Dialog>
-      )}
+      {theirs && <Conflict base={typed.base} mine={draft} theirs={draftOf(theirs)} fields={FIELDS} show={show} onMerged={(merged) => merge(merged as Draft, theirs)} onClose={() => setTheirs(null)} />}
+      {typed.question}
     </>
   );
 }

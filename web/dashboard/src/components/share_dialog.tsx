@@ -1,24 +1,28 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrap } from "../api/client";
+import { api, asApiError, type Schemas, unwrap } from "../api/client";
 import { href } from "../app/router";
 import { currentZone } from "../app/settings";
 import { notify } from "../app/toasts";
-import { t } from "../i18n";
+import { type Key, t } from "../i18n";
+import { isSame } from "../lib/drafts";
 import { readLogo } from "../lib/logo";
-import { addDays, dateIn, PRESETS } from "../lib/range";
+import { addDays, dateIn, type Preset, PRESETS } from "../lib/range";
 import { apiUrl } from "../lib/workspace";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
 import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { Field, SelectField, SubmitButton, TextField } from "./field";
 import { SecretDialog } from "./secret_dialog";
+import { Conflict, useTyped } from "./typed";
 import { useAction } from "./use_action";
+
+type Share = Schemas["Share"];
 
 export interface ShareDialogProps {
   /** Of a new share. */
   subject?: { link_id: number } | { tag: string };
   /** That is edited. */
-  share?: Schemas["Share"];
+  share?: Share;
   name: string;
   onClose: () => void;
 }
@@ -42,17 +46,50 @@ function RangeField({ value, error, onChange }: { value: string; error: string |
   );
 }
 
-/** Makes a share and shows its address, which the server does not show again; or edits one. */
-export default function ShareDialog({ subject, share, name, onClose }: ShareDialogProps) {
-  const [title, setTitle] = useState(share?.title ?? "");
-  const [text, setText] = useState(share?.text ?? "");
-  const [range, setRange] = useState<string>(share?.range ?? "30d");
+interface Draft {
+  title: string;
+  text: string;
+  range: string;
+  /** The last day; "": none. */
+  expires: string;
+  password: string;
+  isRemoved: boolean;
   /** In base64; null: none; undefined: as it is. */
-  const [logo, setLogo] = useState<string | null>();
-  const lastDay = share?.expires_at ? toLocalInput(share.expires_at).slice(0, 10) : "";
-  const [expires, setExpires] = useState(lastDay);
-  const [password, setPassword] = useState("");
-  const [isRemoved, setRemoved] = useState(false);
+  logo: string | null | undefined;
+}
+
+const draftOf = (share: Share | undefined): Draft => ({
+  title: share?.title ?? "",
+  text: share?.text ?? "",
+  range: share?.range ?? "30d",
+  expires: share?.expires_at ? toLocalInput(share.expires_at).slice(0, 10) : "",
+  password: "",
+  isRemoved: false,
+  logo: undefined,
+});
+
+const FIELDS = { title: "title", text: "shares.words", range: "range", expires: "shares.expires" } satisfies Partial<Record<keyof Draft, Key>>;
+
+const show = (draft: Draft, field: keyof typeof FIELDS): string => (field !== "range" ? draft[field] : draft.range.includes("/") ? draft.range.replace("/", " – ") : t(`range.${draft.range as Exclude<Preset, "custom">}.long`));
+
+/** What is left out stays as it is. */
+const bodyOf = ({ title, text, range, expires, password, isRemoved, logo }: Draft, first: Draft) => ({
+  title,
+  text,
+  range: range as Range,
+  logo,
+  password: password || (isRemoved ? null : undefined),
+  expires_at: expires === first.expires ? undefined : expires === "" ? null : fromLocalInput(`${expires}T23:59:59`),
+});
+
+/** Makes a share and shows its address, which the server does not show again; or edits one. */
+export default function ShareDialog({ subject, share: opened, name, onClose }: ShareDialogProps) {
+  const [share, setShare] = useState(opened);
+  const typed = useTyped<Draft>({ name: `share ${opened?.id ?? Object.values(subject ?? {})}`, first: () => draftOf(opened), keep: (draft) => ({ ...draft, password: "", logo: undefined }), onClose });
+  const { draft, setDraft, first, isChanged } = typed;
+  const { title, text, range, expires, password, isRemoved, logo } = draft;
+  const change = (part: Partial<Draft>) => setDraft((last) => ({ ...last, ...part }));
+  const [theirs, setTheirs] = useState(isSame(typed.base, first) ? undefined : opened);
   const [url, setUrl] = useState("");
   // While it is made, the dialog stays: nothing else shows the address.
   const { error, isBusy, run } = useAction();
@@ -60,71 +97,82 @@ export default function ShareDialog({ subject, share, name, onClose }: ShareDial
 
   const chooseLogo = async (file: File | undefined) => {
     const next = file && (await readLogo(file));
-    if (next) setLogo(next);
+    if (next) change({ logo: next });
     else if (file) notify(t("shares.logo.wrong"), { isError: true });
+  };
+  const edit = async (body: ReturnType<typeof bodyOf>, { id, version }: Share) => {
+    try {
+      await unwrap(api.PATCH("/api/shares/{id}", { params: { path: { id }, header: { "If-Match": `"v${version}"` } }, body }));
+    } catch (cause) {
+      if (asApiError(cause).kind !== "stale") throw cause;
+      return setTheirs((await unwrap(api.GET("/api/shares/{id}", { params: { path: { id } } }))).share);
+    }
+    typed.finish();
+    notify(t("saved"));
+    onClose();
   };
   const submit = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      // What is left out stays as it is.
-      const body = {
-        title,
-        text,
-        range: range as Range,
-        logo,
-        password: password || (isRemoved ? null : undefined),
-        expires_at: expires === lastDay ? undefined : expires === "" ? null : fromLocalInput(`${expires}T23:59:59`),
-      };
-      if (share) {
-        const params = { path: { id: share.id }, header: { "If-Match": `"v${share.version}"` } };
-        await unwrap(api.PATCH("/api/shares/{id}", { params, body }));
-        notify(t("saved"));
-        return onClose();
-      }
-      const { url: path } = await unwrap(api.POST("/api/shares", { body: { ...subject, ...body } }));
+      if (share) return edit(bodyOf(draft, first), share);
+      const { url: path } = await unwrap(api.POST("/api/shares", { body: { ...subject, ...bodyOf(draft, first) } }));
+      typed.finish();
       setUrl(new URL(path, location.origin).href);
     });
+  };
+  const merge = (merged: Draft, current: Share) => {
+    setShare(current);
+    typed.setFirst(draftOf(current));
+    setDraft(merged);
+    setTheirs(undefined);
+    void run(() => edit(bodyOf(merged, draftOf(current)), current));
   };
 
   if (url) return <SecretDialog title={t("shares.made")} text={t(password === "" ? "shares.once" : "shares.once.password")} secret={url} label={t("shares.copy")} onClose={onClose} />;
   return (
-    <Dialog title={share ? `${t("edit")}: ${name}` : t("shares.make.title", { name })} onClose={() => isBusy || onClose()}>
-      <form class="form" onSubmit={submit}>
-        {error && <ErrorBox error={error} />}
-        <p>{t("shares.text")}</p>
-        <TextField label={t("title")} hint={t("shares.title.hint")} autofocus maxLength={200} value={title} error={error?.fields.title} onInput={setTitle} />
-        <Field label={t("shares.words")} error={error?.fields.text}>
-          {(control) => <textarea class="input notes" rows={3} maxLength={2000} value={text} onInput={(event) => setText(event.currentTarget.value)} {...control} />}
-        </Field>
-        <Field label={t("shares.logo")} error={error?.fields.logo}>
-          {(control) => <input type="file" accept="image/*" class="input" onChange={(event) => void chooseLogo(event.currentTarget.files?.[0])} {...control} />}
-        </Field>
-        {shownLogo && (
-          <div class="button-row">
-            <img class="report-logo" src={shownLogo} alt={t("shares.logo")} />
-            <button type="button" class="button" onClick={() => setLogo(null)}>
-              {t("qr.logo.remove")}
-            </button>
-          </div>
-        )}
-        <RangeField value={range} error={error?.fields.range} onChange={setRange} />
-        <TextField label={t("shares.expires")} hint={t("shares.expires.hint")} type="date" value={expires} error={error?.fields.expires_at} onInput={setExpires} />
-        <TextField label={t("password")} hint={t(share?.has_password ? "shares.password.keep" : "shares.password.hint")} autocomplete="off" spellcheck={false} minLength={8} maxLength={72} value={password} error={error?.fields.password} onInput={setPassword} />
-        {share?.has_password && (
-          <label class="check">
-            <input type="checkbox" checked={isRemoved} onChange={(event) => setRemoved(event.currentTarget.checked)} />
-            {t("shares.password.remove")}
-          </label>
-        )}
-        <footer class="dialog-foot">
-          {!share && (
-            <a class="button button-quiet" href={href("/shares")}>
-              {t("shares.all")}
-            </a>
+    <>
+      <Dialog title={share ? `${t("edit")}: ${name}` : t("shares.make.title", { name })} onClose={() => isBusy || typed.close()}>
+        <form class="form" onSubmit={submit}>
+          {error && <ErrorBox error={error} />}
+          {typed.note}
+          <p>{t("shares.text")}</p>
+          <TextField label={t("title")} hint={t("shares.title.hint")} autofocus maxLength={200} value={title} error={error?.fields.title} onInput={(title) => change({ title })} />
+          <Field label={t("shares.words")} error={error?.fields.text}>
+            {(control) => <textarea class="input notes" rows={3} maxLength={2000} value={text} onInput={(event) => change({ text: event.currentTarget.value })} {...control} />}
+          </Field>
+          <Field label={t("shares.logo")} error={error?.fields.logo}>
+            {(control) => <input type="file" accept="image/*" class="input" onChange={(event) => void chooseLogo(event.currentTarget.files?.[0])} {...control} />}
+          </Field>
+          {shownLogo && (
+            <div class="button-row">
+              <img class="report-logo" src={shownLogo} alt={t("shares.logo")} />
+              <button type="button" class="button" onClick={() => change({ logo: null })}>
+                {t("qr.logo.remove")}
+              </button>
+            </div>
           )}
-          <SubmitButton isBusy={isBusy}>{t(share ? "save" : "shares.make")}</SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
+          <RangeField value={range} error={error?.fields.range} onChange={(range) => change({ range })} />
+          <TextField label={t("shares.expires")} hint={t("shares.expires.hint")} type="date" value={expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
+          <TextField label={t("password")} hint={t(share?.has_password ? "shares.password.keep" : "shares.password.hint")} autocomplete="off" spellcheck={false} minLength={8} maxLength={72} value={password} error={error?.fields.password} onInput={(password) => change({ password })} />
+          {share?.has_password && (
+            <label class="check">
+              <input type="checkbox" checked={isRemoved} onChange={(event) => change({ isRemoved: event.currentTarget.checked })} />
+              {t("shares.password.remove")}
+            </label>
+          )}
+          <footer class="dialog-foot">
+            {isChanged && <span class="hint editor-note">{t("draft.kept")}</span>}
+            {!share && (
+              <a class="button button-quiet" href={href("/shares")}>
+                {t("shares.all")}
+              </a>
+            )}
+            <SubmitButton isBusy={isBusy}>{t(share ? "save" : "shares.make")}</SubmitButton>
+          </footer>
+        </form>
+      </Dialog>
+      {theirs && <Conflict base={typed.base} mine={draft} theirs={draftOf(theirs)} fields={FIELDS} show={show} onMerged={(merged) => merge(merged, theirs)} onClose={() => setTheirs(undefined)} />}
+      {typed.question}
+    </>
   );
 }

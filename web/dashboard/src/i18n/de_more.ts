@@ -112,7 +112,7 @@ const deMore: MoreTexts = {
   "conflict.save": "Diese Version speichern",
   "conflict.text": "Wähle für jedes Feld.",
   "conflict.theirs": "Andere",
-  "conflict.title": "Jemand anderes hat diesen Link gespeichert",
+  "conflict.title": "Jemand anderes hat inzwischen gespeichert",
   counting: "Was gezählt wird",
   "created.by": "Erstellt von {name} am {time}",
   decisions: "Regeln und Wege",

@@ -110,7 +110,7 @@ export const enMore = {
   "conflict.save": "Save this version",
   "conflict.text": "Choose for each field.",
   "conflict.theirs": "Theirs",
-  "conflict.title": "Somebody else saved this link",
+  "conflict.title": "Somebody else saved meanwhile",
   counting: "What is counted",
   "created.by": "Created by {name} on {time}",
   decisions: "Rules and ways",

@@ -119,7 +119,7 @@ const frMore: MoreTexts = {
   "conflict.save": "Enregistrer cette version",
   "conflict.text": "Choisissez pour chaque champ.",
   "conflict.theirs": "L’autre",
-  "conflict.title": "Quelqu’un d’autre a enregistré ce lien",
+  "conflict.title": "Quelqu’un d’autre a enregistré entre-temps",
   counting: "Ce qui est compté",
   "created.by": "Créé par {name} le {time}",
   decisions: "Règles et chemins",

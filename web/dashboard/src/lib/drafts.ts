@@ -13,4 +13,8 @@ export function keepDraft(name: string, draft: unknown): void {
   writeLocal("drafts", draft === undefined ? others : { ...others, [name]: draft });
 }
 
+/** Whether two versions of a form say the same: the key of a row says nothing. */
+export const isSame = (one: unknown, other: unknown): boolean => plain(one) === plain(other);
+const plain = (version: unknown) => JSON.stringify(version, (name, value) => (name === "key" ? undefined : value));
+
 export const forgetDrafts = (): void => writeLocal("drafts", {});
