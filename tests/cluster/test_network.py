@@ -52,7 +52,7 @@ def strangers(cluster):
     for name, (namespace, _) in STRANGERS.items():
         cluster.node.kubectl("-n", namespace, "wait", "--for=condition=Ready", f"pod/{name}", f"--timeout={TIMEOUT_S}s")
     yield
-    cluster.node.kubectl("delete", "--wait=false", "--ignore-not-found", "-f", "-", input=listed)
+    cluster.node.kubectl("delete", f"--timeout={TIMEOUT_S}s", "--ignore-not-found", "-f", "-", input=listed)
 
 
 def stranger(name, namespace):
@@ -70,13 +70,15 @@ class Ways:
     """Who can connect to whom."""
 
     def __init__(self, cluster):
-        pods = {name: cluster.pods(name)[0] for name in (*SERVICES, "postgres", "redis", "kafka")}
+        # An autoscaler may just have asked for one more.
+        running = {name: cluster.ready_pods(name) for name in (*SERVICES, "postgres", "redis", "kafka")}
+        pods = {name: found[0] for name, found in running.items()}
         pods["edge"] = cluster.edge_pod()
         for name, (namespace, _) in STRANGERS.items():
             pods[name] = cluster.get("pod", name, namespace=namespace)
         self.processes = {name: next(iter(cluster.processes(pod))) for name, pod in pods.items()}
         # The second pod of a service, because nothing keeps a pod from reaching itself.
-        targets = {name: (cluster.pods(name)[-1]["status"]["podIP"]) for name in PORTS if name in pods}
+        targets = {name: found[-1]["status"]["podIP"] for name, found in running.items()}
         targets["names"] = cluster.get("pods", "--selector=k8s-app=kube-dns", namespace="kube-system")["items"][0]["status"]["podIP"]
         targets["api-server"] = ADDRESS
         self.tries = [(source, target, port) for source in self.processes for target, numbers in PORTS.items() for port in numbers]

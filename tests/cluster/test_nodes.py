@@ -49,7 +49,7 @@ def pods_on(cluster, node):
 
 
 def nodes_of(cluster, service):
-    return sorted(pod["spec"]["nodeName"] for pod in cluster.pods(service))
+    return sorted(pod["spec"]["nodeName"] for pod in cluster.ready_pods(service))
 
 
 def test_the_pods_of_each_service_are_spread_over_the_nodes(cluster, spread):
