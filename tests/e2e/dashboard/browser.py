@@ -153,10 +153,10 @@ class Window:
         self.page.get_by_role("menuitem", name="Log out").click()
 
     def period(self):
-        """What is counted, in words."""
+        """Which range is counted, in words."""
         if self.page.locator(".info").count() == 0:
             self.page.locator(".metric-info button").click()
-        return self.page.locator(".info")
+        return self.page.locator(".info p").first
 
     def violations(self, rules=None):
         """What axe finds by all the rules that it has on by default, or by these alone."""

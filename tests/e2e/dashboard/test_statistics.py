@@ -198,6 +198,29 @@ def test_whole_months_and_years_are_stepped_through_and_compared(page, window, u
     expect(page).to_have_url(re.compile(r"range=year"))
 
 
+def test_what_is_counted_is_explained_to_who_asks_by_keyboard_or_by_mouse(page, window, user):
+    user.create()
+    window.goto("/statistics")
+    button, info = page.get_by_role("button", name="What is counted"), page.locator(".info")
+    button.press("Enter")
+    expect(button).to_have_attribute("aria-expanded", "true")
+    expect(info.get_by_role("term")).to_have_text(["Visits", "Unique visitors", "Bots"])
+    expect(info.get_by_role("definition").last).to_contain_text("crawlers")
+    assert window.violations() == []
+    page.keyboard.press("Tab")
+    expect(info.get_by_role("link")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(info).to_have_count(0)
+    expect(button).to_be_focused()
+    button.click()
+    expect(info).to_be_visible()
+    page.locator("h1").click()
+    expect(info).to_have_count(0)
+    window.goto("/statistics?bots=only")
+    button.click()
+    expect(info.get_by_role("term")).to_have_text(["Visits", "Bots"])
+
+
 def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
     link = user.create()
     for agent in (CHROME, CHROME, GOOGLEBOT):
@@ -239,7 +262,8 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
     days = f"{today - datetime.timedelta(days=6)}-to-{today}"
     for path, name in (("/statistics?range=7d", "all"), ("/statistics?range=7d&country=DE&not_browser=Firefox", "all-country-DE-not-browser-Firefox"), ("/statistics?range=7d&tag=spring", "tag-spring"), (f"/links/{link['id']}?range=7d", f"link-{link['slug']}"), ("/statistics?range=7d&bots=include", "all-with-bots")):
         window.goto(path)
-        expect(window.period()).to_contain_text("Once per link and day (UTC). Visits without a known address are not among them.")
+        window.period()
+        expect(page.locator(".info")).to_contain_text("Once per link and day (UTC). Visits without a known address are not among them.")
         file, lines = saved("Save as CSV")
         assert file == f"visits-{name}-{days}.csv"
         visits = "Humans and bots" if "bots=include" in path else "Visits"

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useQuery } from "../api/use_query";
 import { setParams, usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
@@ -11,6 +11,7 @@ import { lazy } from "../lib/lazy";
 import { dateIn, type Range, rangeOf } from "../lib/range";
 import type { Series, Source, Totals } from "../lib/sources";
 import { formatStart, isFuture } from "../lib/starts";
+import { useOutside } from "../lib/use_outside";
 import { useThrottled } from "../lib/use_throttled";
 import { toLocalInput } from "../lib/zone";
 import { Change } from "./change";
@@ -67,17 +68,33 @@ function MetricCard({ metric, chosen, bots, totals }: { metric: Metric; chosen: 
 /** How it is counted, for who wants to know. */
 function Info({ totals, bots }: { totals: Totals; bots: Bots }) {
   const [isOpen, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  useOutside(root, isOpen, () => setOpen(false));
+  const closeByKey = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !isOpen) return;
+    event.stopPropagation();
+    setOpen(false);
+    button.current?.focus();
+  };
   const { compared } = totals; // null: not kept
   const range = `${formatSpan(totals.from, totals.to)} (${currentZone()})`;
   return (
-    <div class="metric-info">
-      <button type="button" class="icon-button" aria-label={t("counting")} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+    <div class="metric-info" ref={root} onKeyDown={closeByKey}>
+      <button ref={button} type="button" class="icon-button" aria-label={t("counting")} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <Icon name="info" />
       </button>
       {isOpen && (
         <div class="info">
           <p>{compared ? t("period.compared", { range, earlier: formatSpan(compared.from, compared.to) }) : compared === null ? t("period.none") : range}</p>
-          {bots !== "only" && <p>{t("unique.hint")}</p>}
+          <dl>
+            {METRICS.filter((each) => bots !== "only" || each !== "unique").map((each) => (
+              <div key={each}>
+                <dt>{t(each)}</dt>
+                <dd>{t(`${each}.hint`)}</dd>
+              </div>
+            ))}
+          </dl>
           <p>
             <a href="/docs/privacy.md" target="_blank" rel="noreferrer">
               {t("privacy")}
