@@ -29,7 +29,7 @@ const de: Catalogue = {
   close: "Schließen",
   code: "Code",
   "code.hint": "Aus deiner Authenticator-App, oder ein Wiederherstellungscode",
-  command: "Suchen oder kürzen",
+  command: "Suchen, kürzen",
   "command.hint": "Adresse einfügen oder suchen",
   "command.page": "Seite",
   "command.shorten": "{url} kürzen",

@@ -31,7 +31,7 @@ const fr: Catalogue = {
   close: "Fermer",
   code: "Code",
   "code.hint": "De votre application d’authentification, ou un code de secours",
-  command: "Chercher ou raccourcir",
+  command: "Chercher, créer",
   "command.hint": "Collez une adresse ou cherchez",
   "command.page": "Page",
   "command.shorten": "Raccourcir {url}",
