@@ -59,7 +59,7 @@ static enum http_progress send_malformed_id(struct request *r)
 	bool is_link = strncmp(r->match.route->pattern, "/api/links/", 11) == 0;
 	return response_problem(
 		r, 404, "malformed-id",
-		is_link ? "The id of a link is a number. GET /api/links?filter=slug:SLUG finds it."
+		is_link ? "The id of a link is a number. GET /api/links/by-slug/SLUG finds it."
 			: "The id is a number.");
 }
 

@@ -43,7 +43,7 @@ def embedded(monkeypatch):
 
 def addresses(folder):
     lines = stack("env", "--state", folder).stdout.splitlines()
-    return dict(shlex.split(line)[0].split("=", 1) for line in lines)
+    return dict(shlex.split(line)[-1].split("=", 1) for line in lines)
 
 
 def listing(folder):

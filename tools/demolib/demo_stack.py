@@ -52,7 +52,7 @@ class DemoStack:
             raise DemoStackError("the stack did not start")
         argv = [STACK, "env", "--state", self.folder]
         lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
-        pairs = (shlex.split(line)[0].partition("=") for line in lines)
+        pairs = (shlex.split(line)[-1].partition("=") for line in lines)
         self.addresses = {name: value for name, _, value in pairs}
 
     def _down(self):

@@ -83,7 +83,7 @@ def parse(arguments):
     up.add_argument("--tied-to", type=int, metavar="PID", help="stop the stack when this process ends")
     command("down", "stop everything; exit status 1 if a sanitizer reported an error")
     command("status", "state of each process; exit status 0 if all are ready")
-    command("env", "NAME=VALUE lines for a shell").add_argument(
+    command("env", "lines that export the addresses, for a shell").add_argument(
         "--kafka-user", metavar="USER", help="a user of deploy/kafka-rights.conf instead of admin, like subscriber"
     )
     command("ps", "name, pid and ports of each process (HTTP, then operations)")
@@ -267,7 +267,7 @@ def ps(options):
 
 def env(options):
     for name, value in request(options, user=options.kafka_user):
-        print(f"{name}={shlex.quote(value)}")
+        print(f"export {name}={shlex.quote(value)}")
 
 
 def stop(options):

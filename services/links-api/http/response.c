@@ -317,9 +317,12 @@ enum http_progress response_link_not_found(struct request *r, bool is_deleted)
 {
 	if (!is_deleted)
 		return response_problem(r, 404, "link-not-found", "Resource not found.");
-	return response_problem(
-		r, 404, "link-deleted",
-		"The link is deleted. POST /api/links/{id}/restore restores it until it is purged.");
+	char detail[RESPONSE_DETAIL_SIZE];
+	snprintf(detail, sizeof(detail),
+	         "The link is deleted. POST /api/links/%" PRId64
+	         "/restore restores it until it is purged.",
+	         request_path_id(r));
+	return response_problem(r, 404, "link-deleted", detail);
 }
 
 enum http_progress response_key_limited(struct request *r, const char *detail)

@@ -117,7 +117,7 @@ static enum err check_external_ids(struct link_bulk *bulk, struct pg_conn *conn)
 {
 	const char **wanted = mem_array(bulk->count, sizeof(*wanted));
 	struct link_bulk_item **items = mem_array(bulk->count, sizeof(struct link_bulk_item *));
-	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
+	struct link_find_external *found = mem_array(bulk->count, sizeof(*found));
 	size_t count = 0;
 	for (size_t i = 0; i < bulk->count; i++) {
 		struct link_bulk_item *item = &bulk->items[i];
@@ -126,15 +126,16 @@ static enum err check_external_ids(struct link_bulk *bulk, struct pg_conn *conn)
 		wanted[count] = item->input.external_id;
 		items[count++] = item;
 	}
-	enum err err = count == 0 ? OK
-	                          : link_find_external_ids(conn, bulk->request->workspace_id,
-	                                                   wanted, count, ids);
+	enum err err =
+		count == 0 ? OK : link_find_external_ids(conn, bulk->request, wanted, count, found);
 	for (size_t i = 0; err == OK && i < count; i++)
-		if (ids[i] != 0 || !is_first_of(wanted, i))
+		if (found[i].id != 0 || !is_first_of(wanted, i)) {
 			items[i]->outcome = BULK_EXTERNAL_ID_USED;
+			items[i]->deleted_id = found[i].is_deleted ? found[i].id : 0;
+		}
 	free(wanted);
 	free(items);
-	free(ids);
+	free(found);
 	return err;
 }
 

@@ -48,7 +48,7 @@ struct link_bulk_item {
 	uint8_t claim_token_hash[DIGEST_SIZE];
 	struct link link;
 	struct slug_allocator_item creation;
-	/* The slug is used by this DELETED link of the user; 0 = by another. */
+	/* The slug or external_id is that of this DELETED link of the user; 0 = of another. */
 	int64_t deleted_id;
 	/* Of an item to create: the first item with the same slug or URL, perhaps itself. */
 	/* NULL = no slug requested. */

@@ -326,10 +326,10 @@ static struct json *problem_of(const struct link_bulk *bulk, const struct link_b
 		   *detail = outcomes[item->outcome].detail;
 	char deleted[RESPONSE_DETAIL_SIZE], sentence[RESPONSE_DETAIL_SIZE];
 	struct http_problem_fields fields = { 0 };
-	if (item->outcome == BULK_SLUG_USED && item->deleted_id) {
+	if (item->deleted_id) {
 		snprintf(deleted, sizeof(deleted), LINK_REUSE_STORE_DELETED_FORMAT,
 		         item->deleted_id, item->deleted_id);
-		code = "slug-deleted";
+		code = item->outcome == BULK_SLUG_USED ? "slug-deleted" : "external-id-deleted";
 		detail = deleted;
 	}
 	if (pointer) {

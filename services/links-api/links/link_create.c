@@ -46,8 +46,9 @@ struct creation {
 	bool is_external_id_used;
 	/* Of link_create_unless_taken; NULL = that is a conflict. */
 	bool *is_taken;
-	/* The requested slug belongs to another link; and to this DELETED one of the user, or 0. */
+	/* The requested slug belongs to another link. */
 	bool is_slug_used;
+	/* The slug or the external_id is that of this DELETED link of the user; 0: of none. */
 	int64_t deleted_id;
 	/* In Redis, reserved before the commit. */
 	struct link_cache_reservation place;
@@ -117,12 +118,12 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
  */
 static enum err check_external_id(struct creation *c, struct pg_conn *conn)
 {
-	int64_t id = 0;
+	struct link_find_external found = { 0 };
 	if (c->input.external_id[0] == '\0')
 		return OK;
-	enum err err =
-		link_find_external_id(conn, c->request->workspace_id, c->input.external_id, &id);
+	enum err err = link_find_external_id(conn, c->request, c->input.external_id, &found);
 	c->is_external_id_used = err == OK;
+	c->deleted_id = found.is_deleted ? found.id : 0;
 	if (c->is_external_id_used)
 		return ERR_INVALID;
 	return err == ERR_NOT_FOUND ? OK : err;
@@ -270,15 +271,17 @@ static enum http_progress answer_error(struct creation *c, enum err err)
 		return response_invalid_fields(r, &c->invalid_fields);
 	if (err == ERR_LIMIT && c->quota.rule.name && c->quota.state.left == 0)
 		return response_rate_limited(r, &c->quota.rule, c->quota.state.reset_s);
+	char deleted[RESPONSE_DETAIL_SIZE];
+	snprintf(deleted, sizeof(deleted), LINK_REUSE_STORE_DELETED_FORMAT, c->deleted_id,
+	         c->deleted_id);
+	if (c->is_external_id_used && c->deleted_id)
+		return response_conflict_of(r, "external-id-taken", "/external_id",
+		                            "external-id-deleted", deleted);
 	if (c->is_external_id_used)
 		return response_conflict(r, "external-id-taken", "/external_id",
 		                         LINK_FIND_EXTERNAL_ID_TAKEN);
-	if (c->is_slug_used && c->deleted_id) {
-		char detail[RESPONSE_DETAIL_SIZE];
-		snprintf(detail, sizeof(detail), LINK_REUSE_STORE_DELETED_FORMAT, c->deleted_id,
-		         c->deleted_id);
-		return response_conflict_of(r, "slug-taken", "/slug", "slug-deleted", detail);
-	}
+	if (c->is_slug_used && c->deleted_id)
+		return response_conflict_of(r, "slug-taken", "/slug", "slug-deleted", deleted);
 	if (c->is_slug_used)
 		return response_conflict(r, "slug-taken", "/slug",
 		                         "is already used; slugs are never reused");

@@ -40,8 +40,9 @@ enum err link_find_alias(struct pg_conn *conn, const char *text, int64_t *id)
 	return err == ERR_NOT_FOUND ? OK : err;
 }
 
-enum err link_find_external_ids(struct pg_conn *conn, int64_t workspace_id,
-                                const char *const *external_ids, size_t count, int64_t *ids)
+enum err link_find_external_ids(struct pg_conn *conn, const struct request *r,
+                                const char *const *external_ids, size_t count,
+                                struct link_find_external *out)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -50,32 +51,37 @@ enum err link_find_external_ids(struct pg_conn *conn, int64_t workspace_id,
 	for (size_t i = 0; i < count; i++)
 		sql_column_add_text(&column, external_ids[i]);
 	enum err err = sql_column_param(&column, &params);
-	pg_params_int(&params, workspace_id);
+	pg_params_int(&params, r->workspace_id);
+	pg_params_text(&params, r->tags);
 	if (err == OK)
 		err = pg_conn_query(
 			conn,
-			"SELECT id FROM unnest($1::text[]) WITH ORDINALITY AS wanted "
-			"(external_id, place) LEFT JOIN links ON workspace_id = $2 AND "
-			"links.external_id = wanted.external_id COLLATE \"C\" ORDER BY place",
+			"SELECT id, coalesce(state = 'DELETED' AND " REQUEST_SEES_TAGS(
+				"tags", "$3") ", false) "
+					      "FROM unnest($1::text[]) WITH ORDINALITY AS wanted "
+					      "(external_id, place) LEFT JOIN links ON "
+					      "workspace_id = $2 AND links.external_id = "
+					      "wanted.external_id COLLATE \"C\" ORDER BY place",
 			&params, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_INTERNAL;
 	for (size_t i = 0; err == OK && i < count; i++)
-		ids[i] = pg_result_int(rows, i, 0);
+		out[i] = (struct link_find_external){ pg_result_int(rows, i, 0),
+			                              pg_result_bool(rows, i, 1) };
 	sql_column_clear(&column);
 	pg_result_free(rows);
 	return err;
 }
 
-enum err link_find_external_id(struct pg_conn *conn, int64_t workspace_id, const char *external_id,
-                               int64_t *id)
+enum err link_find_external_id(struct pg_conn *conn, const struct request *r,
+                               const char *external_id, struct link_find_external *out)
 {
-	int64_t found = 0;
-	enum err err = link_find_external_ids(conn, workspace_id, &external_id, 1, &found);
-	if (err == OK && found == 0)
+	struct link_find_external found = { 0 };
+	enum err err = link_find_external_ids(conn, r, &external_id, 1, &found);
+	if (err == OK && found.id == 0)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
-		*id = found;
+		*out = found;
 	return err;
 }
 
@@ -102,9 +108,13 @@ enum err link_find_read_external_id(const struct request *r, char out[static LIN
 static enum err find_by_external_id(struct request *r, struct pg_conn *conn)
 {
 	char id[LINK_EXTERNAL_ID_SIZE];
+	struct link_find_external found = { 0 };
 	enum err err = link_find_read_external_id(r, id);
-	return err == OK ? link_find_external_id(conn, r->workspace_id, id, &r->named_link_id)
-	                 : err;
+	if (err == OK)
+		err = link_find_external_id(conn, r, id, &found);
+	if (err == OK)
+		r->named_link_id = found.id;
+	return err;
 }
 
 /* Answers like GET /api/links/{id} of the link. */

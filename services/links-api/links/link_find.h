@@ -32,13 +32,20 @@ enum err link_find_alias(struct pg_conn *conn, const char *text, int64_t *id) MU
 enum err link_find_read_external_id(const struct request *r,
                                     char out[static LINK_EXTERNAL_ID_SIZE]) MUST_CHECK;
 
-/* DELETED links too, which keep their external_id. */
-enum err link_find_external_id(struct pg_conn *conn, int64_t workspace_id, const char *external_id,
-                               int64_t *id) MUST_CHECK;
+struct link_find_external {
+	/* 0: no link of the workspace has the external_id. */
+	int64_t id;
+	/* The link is DELETED, keeps its external_id, and the request may restore it. */
+	bool is_deleted;
+};
 
-/* Of several; ids[i] is 0 if no link has external_ids[i]. */
-enum err link_find_external_ids(struct pg_conn *conn, int64_t workspace_id,
+/* ERR_NOT_FOUND: no link has it. */
+enum err link_find_external_id(struct pg_conn *conn, const struct request *r,
+                               const char *external_id, struct link_find_external *out) MUST_CHECK;
+
+/* Of several; out has room for count. */
+enum err link_find_external_ids(struct pg_conn *conn, const struct request *r,
                                 const char *const *external_ids, size_t count,
-                                int64_t *ids) MUST_CHECK;
+                                struct link_find_external *out) MUST_CHECK;
 
 #endif

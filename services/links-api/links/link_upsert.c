@@ -68,8 +68,11 @@ static enum err find(struct request *r, const struct link_request *input)
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return ERR_UNAVAILABLE;
-	err = link_find_external_id(conn, r->workspace_id, input->external_id, &r->named_link_id);
+	struct link_find_external found = { 0 };
+	err = link_find_external_id(conn, r, input->external_id, &found);
 	pg_pool_release(r->api->pg, conn);
+	if (err == OK)
+		r->named_link_id = found.id;
 	return err;
 }
 

@@ -31,7 +31,7 @@ class Stack:
     def __init__(self, folder, build):
         self.state, self.build = os.path.join(folder, "stack"), build
         self.run("up", "--build", build, "--tied-to", str(os.getpid()))
-        self.env = dict(shlex.split(line)[0].split("=", 1) for line in self.run("env").splitlines())
+        self.env = dict(shlex.split(line)[-1].split("=", 1) for line in self.run("env").splitlines())
 
     def run(self, *arguments):
         command = [os.path.join(TREE, "tools/stack"), arguments[0], "--state", self.state, *arguments[1:]]

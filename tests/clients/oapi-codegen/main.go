@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/oapi-codegen/nullable"
+
 	"journey/api"
 )
 
@@ -56,9 +58,11 @@ func main() {
 		for _, link := range page.JSON200.Links {
 			seen[link.Slug] = true
 		}
-		if params.Cursor = page.JSON200.Pagination.NextCursor; params.Cursor == nil {
+		cursor, err := page.JSON200.Pagination.NextCursor.Get()
+		if err != nil {
 			break
 		}
+		params.Cursor = &cursor
 	}
 	check(nil, "links on all pages", len(seen), 3)
 	fmt.Println("page")
@@ -77,7 +81,7 @@ func main() {
 	check(nil, "header of the CSV", strings.Count(string(visits.Body), "\n"), 1)
 	fmt.Println("csv")
 
-	share, err := client.CreateShareWithResponse(ctx, api.ShareCreation{LinkId: &id})
+	share, err := client.CreateShareWithResponse(ctx, api.ShareCreation{LinkId: nullable.NewNullableWithValue(id)})
 	check(err, "share", share.StatusCode(), 201)
 	fmt.Println("share")
 

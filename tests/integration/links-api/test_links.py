@@ -152,6 +152,21 @@ def test_every_way_to_a_deleted_slug_names_the_restore(ann, expect):
         assert ann.call("GET", f"/api/slugs/{name}").json["link_id"] == link["id"], name
 
 
+def test_a_deleted_link_with_an_external_id_is_named_by_its_number(ann, bob, expect):
+    external_id = unique_slug("order")
+    link = ann.create(external_id=external_id)
+    new = {"original_url": "https://example.com/", "external_id": external_id}
+    ann.call("DELETE", f"/api/links/{link['id']}")
+    restore = f"POST /api/links/{link['id']}/restore"
+    for answer in (ann.call("POST", "/api/links", new), ann.call("POST", "/api/links/bulk", {"links": [new]})):
+        problem = expect(answer, 409, "/external_id") if answer.status == 409 else answer.json["results"][0]["problem"]
+        assert problem["errors"][0]["code"] == "external-id-deleted" and restore in problem["detail"], problem
+    path = f"/api/links/by-external-id/{external_id}"
+    for answer in (ann.call("GET", path), ann.call("PUT", path, {"original_url": new["original_url"]}), ann.call("GET", f"/api/links/by-slug/{link['slug']}"), ann.call("GET", f"/api/links/{link['id']}")):
+        assert answer.status == 404 and restore in answer.json["detail"], answer.json
+    assert bob.call("POST", "/api/links", new).status == 201
+
+
 def test_exactly_one_of_many_concurrent_requests_gets_a_slug(ann, bob, database):
     for _ in range(5):
         body = {"original_url": "https://example.com/", "slug": unique_slug("race")}
@@ -416,7 +431,7 @@ def test_a_wrong_path_differs_from_a_missing_link(ann, bob, expect):
     for path in ("/api/link", "/api/links/1/2/3", "/nothing"):
         assert detail(path).startswith("No endpoint has this path."), path
     assert "do not end with /" in detail("/api/links/")
-    assert "filter=slug:" in detail("/api/links/my-slug")
+    assert "/by-slug/" in detail("/api/links/my-slug")
     assert detail("/api/links/99999999999999999999") == detail("/api/links/my-slug/stats")
     assert "country" in detail(f"/api/links/{link['id']}/stats/countries")
     assert detail(f"/api/links/{link['id']}", bob) == detail("/api/links/999999999") == "Resource not found."

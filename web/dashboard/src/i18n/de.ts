@@ -135,6 +135,7 @@ const de: Catalogue = {
   "error.slug": "Buchstaben, Ziffern, - und _, Punkte nur innen; nicht zu lang.",
   "error.slug-reserved": "ist reserviert",
   "error.slug-deleted": "Gehört einem gelöschten Link. Zum Wiederherstellen wähle in der Liste den Status „Gelöscht“.",
+  "error.external-id-deleted": "Gehört einem gelöschten Link. Zum Wiederherstellen wähle in der Liste den Status „Gelöscht“.",
   "error.slug-taken": "Vergeben. Kurznamen werden nie zweimal benutzt.",
   "error.state": "lässt der Status nicht zu",
   "error.time": "muss ein Zeitpunkt wie 2026-11-20T08:00:00Z sein",

@@ -98,6 +98,7 @@ export const en = {
   "error.order": "The start must be before the end.",
   "error.slug": "Letters, digits, - and _, dots only inside; not too long.",
   "error.slug-deleted": "Belongs to a deleted link. To restore it, choose the state “Deleted” in the list.",
+  "error.external-id-deleted": "Belongs to a deleted link. To restore it, choose the state “Deleted” in the list.",
   "error.slug-taken": "Taken. Short names are never used twice.",
   "error.url-no-host": "Not a web address like https://example.com/page.",
   "error.url-scheme": "Not a web address like https://example.com/page.",

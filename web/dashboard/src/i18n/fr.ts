@@ -140,6 +140,7 @@ const fr: Catalogue = {
   "error.slug": "Lettres, chiffres, - et _, points seulement à l’intérieur ; pas trop long.",
   "error.slug-reserved": "est réservé",
   "error.slug-deleted": "Appartient à un lien supprimé. Pour le restaurer, choisissez l’état « Supprimé » dans la liste.",
+  "error.external-id-deleted": "Appartient à un lien supprimé. Pour le restaurer, choisissez l’état « Supprimé » dans la liste.",
   "error.slug-taken": "Pris. Un nom court ne sert jamais deux fois.",
   "error.state": "n’est pas possible dans cet état",
   "error.time": "doit être un moment comme 2026-11-20T08:00:00Z",
