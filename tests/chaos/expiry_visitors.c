@@ -196,6 +196,7 @@ static void update(struct load *c, struct visitor *v)
 {
 	bool was_waiting = v->state == VISITOR_WAITING;
 	enum visitor_event event = visitor_update(v, c->now_us);
+	read_clock(c); /* the answer may be younger than the event */
 	if (event != VISITOR_NOTHING && was_waiting)
 		judge(c, v, event == VISITOR_ANSWERED ? v->status : 0);
 }

@@ -24,6 +24,7 @@ server {{
     proxy_set_header Connection "";
     proxy_buffering off;
     proxy_buffer_size 16k;
+    proxy_buffers 4 16k;
   }}
 }}
 """
