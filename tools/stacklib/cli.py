@@ -71,7 +71,7 @@ def parse(arguments):
     up.add_argument("--build", default=os.path.join(paths.TREE, "build", "release"), metavar="DIR", help="build folder")
     up.add_argument("--services", choices=("all", "none"), default="all", help="none: PostgreSQL, Redis and Kafka only")
     up.add_argument(
-        "--secure", action="store_true", help="TLS and passwords everywhere, with certificates of a private authority"
+        "--secure", action="store_true", help="TLS and passwords for all stores, with certificates of a private authority"
     )
     for noun in ("redirectors", "links-apis", "consumers", "janitors"):
         up.add_argument(f"--{noun}", type=count, default=1, metavar="N", help="how many (default 1)")
