@@ -42,7 +42,13 @@ def location(url, link):
 
 
 def change(user, link, destination):
-    answer = user.call("PATCH", f"/api/links/{link['id']}", {"original_url": destination})
+    """Also by a links-api whose connections to the last primary are just breaking, which answers 503."""
+
+    def answered():
+        answer = user.call("PATCH", f"/api/links/{link['id']}", {"original_url": destination})
+        return answer if answer.status != 503 else None
+
+    answer = wait_until(answered, TIMEOUT_S, f"a change of {link['slug']}")
     assert answer.status == 200, answer
     return answer.json["link"], answer.headers["etag"]
 
