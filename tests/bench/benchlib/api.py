@@ -190,7 +190,7 @@ def pair(stage, rival, word, path, seconds):
 
 
 def compare(folder, stage, accounts, word, path, options):
-    client, user = accounts.clients[0], accounts.ids[0]
+    client, user = accounts.clients[0].another(), accounts.ids[0]  # an idle connection is closed
     link = {}
 
     def ask():
