@@ -71,50 +71,26 @@ enum err statistics_store_add(struct pg_conn *conn, const struct statistics *del
 	return err;
 }
 
-static void read_row(const struct pg_result *rows, size_t row, struct statistics *out)
-{
-	*out = (struct statistics){
-		.link_id = pg_result_int(rows, row, 0),
-		.visit_count = pg_result_int(rows, row, 1),
-		.bot_count = pg_result_int(rows, row, 2),
-		.unique_visitors = pg_result_int(rows, row, 3),
-		.last_visited_at_us = pg_result_time(rows, row, 4),
-		.latency_ms.n = pg_result_int(rows, row, 5),
-		.latency_ms.mean = pg_result_double(rows, row, 6),
-		.latency_ms.m2 = pg_result_double(rows, row, 7),
-	};
-}
-
 enum err statistics_store_get(struct pg_conn *conn, int64_t link_id, struct statistics *out)
 {
-	return statistics_store_get_bulk(conn, &link_id, 1, out);
-}
-
-enum err statistics_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count,
-                                   struct statistics *out)
-{
-	if (count == 0)
-		return OK;
-	struct sql_column requested;
-	sql_column_init_for(&requested, SQL_COLUMN_INT8, count, 8);
-	for (size_t i = 0; i < count; i++)
-		sql_column_add_int(&requested, ids[i]);
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	enum err err = sql_column_param(&requested, &params);
-	if (err == OK)
-		err = pg_conn_query(
-			conn,
-			"SELECT " COLUMNS
-			" FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (link_id, ordinal) "
-			"LEFT JOIN link_statistics USING (link_id) ORDER BY ordinal",
-			&params, &rows);
-	if (err == OK && pg_result_count(rows) != count)
-		err = ERR_INTERNAL;
-	for (size_t i = 0; err == OK && i < count; i++)
-		read_row(rows, i, &out[i]);
+	pg_params_int(&params, link_id);
+	enum err err = pg_conn_query(
+		conn, "SELECT " COLUMNS " FROM link_statistics WHERE link_id = $1", &params, &rows);
+	*out = (struct statistics){ .link_id = link_id };
+	if (err == OK && pg_result_count(rows) == 1)
+		*out = (struct statistics){
+			.link_id = link_id,
+			.visit_count = pg_result_int(rows, 0, VISITS),
+			.bot_count = pg_result_int(rows, 0, BOTS),
+			.unique_visitors = pg_result_int(rows, 0, UNIQUES),
+			.last_visited_at_us = pg_result_time(rows, 0, LAST_VISIT),
+			.latency_ms.n = pg_result_int(rows, 0, LATENCIES),
+			.latency_ms.mean = pg_result_double(rows, 0, MEAN),
+			.latency_ms.m2 = pg_result_double(rows, 0, M2),
+		};
 	pg_result_free(rows);
-	sql_column_clear(&requested);
 	return err;
 }
 

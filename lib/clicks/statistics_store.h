@@ -55,10 +55,6 @@ enum err statistics_store_add(struct pg_conn *conn, const struct statistics *del
 enum err statistics_store_get(struct pg_conn *conn, int64_t link_id,
                               struct statistics *out) MUST_CHECK;
 
-/* For each of ids, in the same order. */
-enum err statistics_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count,
-                                   struct statistics *out) MUST_CHECK;
-
 /*
  * The time up to which every click that had reached Kafka has been counted: the oldest as_of of all
  * partitions of the redirects topic (consumer_offsets), or 0 while a partition has none.

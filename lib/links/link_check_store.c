@@ -2,48 +2,6 @@
 
 #include <stdio.h>
 
-#include "lib/base/strbuf.h"
-
-/* The longest ID with its comma. */
-#define ID_MAX 24
-
-static void read_check(const struct pg_result *rows, size_t row, struct link_check *out)
-{
-	out->status = pg_result_is_null(rows, row, 0) ? LINK_CHECK_NEVER
-	                                              : (int)pg_result_int(rows, row, 0);
-	out->last_checked_at_us = pg_result_time(rows, row, 1);
-	out->purge_at_us = pg_result_time(rows, row, 2);
-}
-
-enum err link_check_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count,
-                                   struct link_check *out)
-{
-	if (count == 0)
-		return OK;
-	struct strbuf requested;
-	strbuf_init(&requested, 2 + count * ID_MAX);
-	for (size_t i = 0; i < count; i++)
-		strbuf_add_format(&requested, "%c%lld", i == 0 ? '{' : ',', (long long)ids[i]);
-	strbuf_add_char(&requested, '}');
-	struct pg_params params = { 0 };
-	pg_params_text(&params, requested.data);
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(
-		conn,
-		"SELECT destination_status, last_checked_at, interval '1 s' * CASE state WHEN 'DELETED' "
-		"THEN deleted_s ELSE CASE link_type WHEN 'TEMPORARY' THEN temporary_s ELSE expired_s END END + "
-		"CASE WHEN state IN ('DELETED', 'EXPIRED') THEN state_since WHEN state = 'ACTIVE' "
-		"AND expires_at <= clock_timestamp() THEN expires_at END "
-		"FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (id, ordinal) "
-		"LEFT JOIN links USING (id) LEFT JOIN link_keeping ON true ORDER BY ordinal",
-		&params, &rows);
-	for (size_t i = 0; err == OK && i < count; i++)
-		read_check(rows, i, &out[i]);
-	pg_result_free(rows);
-	strbuf_clear(&requested);
-	return err;
-}
-
 enum err link_check_store_claim(struct pg_conn *conn, int64_t limit, int64_t lease_s,
                                 struct link_check_due *out, size_t *count)
 {

@@ -19,18 +19,6 @@
 #define LINK_CHECK_NO_ANSWER 0
 #define LINK_CHECK_NEVER (-1)
 
-struct link_check {
-	/* HTTP status, LINK_CHECK_NO_ANSWER or LINK_CHECK_NEVER. */
-	int status;
-	int64_t last_checked_at_us;
-	/* When a link that has ended is purged, at the earliest; 0: it has not, or no janitor has run. */
-	int64_t purge_at_us;
-};
-
-/* For each of ids, in the same order; LINK_CHECK_NEVER for a link that does not exist. */
-enum err link_check_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count,
-                                   struct link_check *out) MUST_CHECK;
-
 /* --- for the janitor; inside its transactions --- */
 
 struct link_check_due {

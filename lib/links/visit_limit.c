@@ -1,7 +1,5 @@
 #include "lib/links/visit_limit.h"
 
-#include "lib/postgres/sql_column.h"
-
 static enum err remove_limit(struct pg_conn *conn, int64_t link_id)
 {
 	struct pg_params params = { 0 };
@@ -26,32 +24,15 @@ enum err visit_limit_set(struct pg_conn *conn, int64_t link_id, int64_t max_visi
 		&params, NULL);
 }
 
-enum err visit_limit_left(struct pg_conn *conn, const int64_t *ids, size_t count, int64_t *left)
+enum err visit_limit_left(struct pg_conn *conn, int64_t link_id, int64_t *left)
 {
-	if (count == 0)
-		return OK;
-	struct sql_column requested;
-	sql_column_init_for(&requested, SQL_COLUMN_INT8, count, sizeof(*ids));
-	for (size_t i = 0; i < count; i++)
-		sql_column_add_int(&requested, ids[i]);
 	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	enum err err = sql_column_param(&requested, &params);
-	if (err == OK)
-		err = pg_conn_query(
-			conn,
-			"SELECT max_visits - least(taken, max_visits) "
-			"FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (link_id, ordinal) "
-			"LEFT JOIN link_visit_limits USING (link_id) ORDER BY ordinal",
-			&params, &rows);
-	if (err == OK && pg_result_count(rows) != count)
-		err = ERR_INTERNAL;
-	for (size_t i = 0; err == OK && i < count; i++)
-		left[i] = pg_result_is_null(rows, i, 0) ? VISIT_LIMIT_NONE
-		                                        : pg_result_int(rows, i, 0);
-	pg_result_free(rows);
-	sql_column_clear(&requested);
-	return err;
+	pg_params_int(&params, link_id);
+	pg_params_int(&params, VISIT_LIMIT_NONE);
+	return pg_conn_query_int(conn,
+	                         "SELECT coalesce((SELECT max_visits - least(taken, max_visits) "
+	                         "FROM link_visit_limits WHERE link_id = $1), $2)",
+	                         &params, left);
 }
 
 /*

@@ -9,7 +9,6 @@
 #ifndef WAYMARK_LIB_LINKS_VISIT_LIMIT_H
 #define WAYMARK_LIB_LINKS_VISIT_LIMIT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/postgres/pg_conn.h"
@@ -24,9 +23,8 @@
  */
 enum err visit_limit_set(struct pg_conn *conn, int64_t link_id, int64_t max_visits) MUST_CHECK;
 
-/* For each of ids, in the same order: the visits that are left, at least 0, or VISIT_LIMIT_NONE. */
-enum err visit_limit_left(struct pg_conn *conn, const int64_t *ids, size_t count,
-                          int64_t *left) MUST_CHECK;
+/* *left: at least 0, or VISIT_LIMIT_NONE. */
+enum err visit_limit_left(struct pg_conn *conn, int64_t link_id, int64_t *left) MUST_CHECK;
 
 /*
  * Takes visits for people who are about to be let in, as many as are left of wanted (at least 1).

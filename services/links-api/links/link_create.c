@@ -92,7 +92,7 @@ static enum err write_notes(struct creation *c, struct pg_conn *conn)
 {
 	bool is_changed;
 	const char *notes = c->input.notes ? c->input.notes : "";
-	link_details_set_new(&c->details, c->link.entry.id, c->request->user_id ? notes : NULL);
+	link_details_set_new(&c->details, c->request->user_id ? notes : NULL);
 	return notes[0] != '\0' ? link_notes_store_set(conn, c->link.entry.id, notes, &is_changed)
 	                        : OK;
 }
@@ -160,7 +160,7 @@ static enum err insert(struct creation *c, struct pg_conn *conn,
 	if (err == OK && c->input.extras.features & LINK_FEATURE_LIMIT) {
 		int64_t max_visits = c->input.extras.extras->max_visits;
 		err = visit_limit_set(conn, c->link.entry.id, max_visits);
-		c->details.visits_left[0] = max_visits;
+		c->details.of[0].visits_left = max_visits;
 	}
 	if (err != OK)
 		return err;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/links/host_guard.h"
+#include "lib/links/link_check_store.h"
 #include "lib/links/visit_limit.h"
 #include "services/links-api/destinations/destination_host.h"
 #include "services/links-api/links/link_extras_json.h"
@@ -39,13 +40,13 @@ static void set_host(struct json *json, const char *url)
 	json_set_text(json, "destination_host_display", display);
 }
 
-static void set_check(struct json *json, const struct link_check *check)
+static void set_check(struct json *json, const struct link_detail *detail)
 {
-	if (check->status == LINK_CHECK_NEVER)
+	if (detail->destination_status == LINK_CHECK_NEVER)
 		json_set_null(json, "destination_status");
 	else
-		json_set_int(json, "destination_status", check->status);
-	json_set_time(json, "last_checked_at", check->last_checked_at_us);
+		json_set_int(json, "destination_status", detail->destination_status);
+	json_set_time(json, "last_checked_at", detail->last_checked_at_us);
 }
 
 static const char *state_name(const struct link_entry *entry, int64_t visits_left, int64_t now_us)
@@ -65,7 +66,7 @@ static void set_visits_left(struct json *json, int64_t visits_left)
 struct json *link_json_new(const struct link *link, const struct link_details *details,
                            size_t place, const struct public_base *base, int64_t now_us)
 {
-	const struct statistics *statistics = &details->statistics[place];
+	const struct link_detail *detail = &details->of[place];
 	const struct link_entry *entry = &link->entry;
 	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
 	public_base_short_url(base, entry->slug, short_url);
@@ -92,26 +93,26 @@ struct json *link_json_new(const struct link *link, const struct link_details *d
 	json_set_text(json, "blocked_reason",
 	              link->blocked_reason[0] ? link->blocked_reason : NULL);
 	json_set_text(json, "link_type", link_type_name(link->type));
-	json_set_text(json, "state", state_name(entry, details->visits_left[place], now_us));
+	json_set_text(json, "state", state_name(entry, detail->visits_left, now_us));
 	json_set_int(json, "redirect_status", entry->redirect_status);
 	json_set_time(json, "starts_at", entry->starts_at_us);
 	json_set_time(json, "expires_at", entry->expires_at_us);
 	json_set_text(json, "expired_url", entry->expired_url[0] ? entry->expired_url : NULL);
 	json_set_text(json, "title", link->title);
 	json_set(json, "tags", tags_json(&link->tags));
-	json_set_text(json, "notes", details->notes[place]);
+	json_set_text(json, "notes", detail->notes);
 	utm_json_set(json, entry->original_url);
 	link_extras_json_set(json, entry);
-	set_visits_left(json, details->visits_left[place]);
+	set_visits_left(json, detail->visits_left);
 	json_set_int(json, "version", entry->version);
-	json_set_int(json, "humans", statistics->visit_count);
-	json_set_int(json, "bots", statistics->bot_count);
-	json_set_int(json, "total", statistics->visit_count + statistics->bot_count);
-	json_set_time(json, "last_visited_at", statistics->last_visited_at_us);
-	set_check(json, &details->checks[place]);
+	json_set_int(json, "humans", detail->visit_count);
+	json_set_int(json, "bots", detail->bot_count);
+	json_set_int(json, "total", detail->visit_count + detail->bot_count);
+	json_set_time(json, "last_visited_at", detail->last_visited_at_us);
+	set_check(json, detail);
 	json_set_time(json, "created_at", link->created_at_us);
 	json_set_time(json, "updated_at", link->updated_at_us);
 	json_set_time(json, "deleted_at", link->deleted_at_us);
-	json_set_time(json, "purge_at", details->checks[place].purge_at_us);
+	json_set_time(json, "purge_at", detail->purge_at_us);
 	return json;
 }

@@ -5,42 +5,6 @@
 
 #define NOTES_BYTES_MAX (LINK_NOTES_CHARS_MAX * 4)
 
-static enum err query_notes(struct pg_conn *conn, int64_t workspace_id, struct sql_column *ids,
-                            struct pg_result **rows)
-{
-	struct pg_params params = { 0 };
-	enum err err = sql_column_param(ids, &params);
-	if (err != OK)
-		return err;
-	pg_params_int(&params, workspace_id);
-	return pg_conn_query(
-		conn,
-		"SELECT CASE WHEN workspace_id = $2 THEN coalesce(notes, '') END "
-		"FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (id, ordinal) "
-		"LEFT JOIN links USING (id) LEFT JOIN link_notes ON link_id = id ORDER BY ordinal",
-		&params, rows);
-}
-
-enum err link_notes_store_get_bulk(struct pg_conn *conn, int64_t workspace_id, const int64_t *ids,
-                                   size_t count, char **notes)
-{
-	struct sql_column column;
-	struct pg_result *rows = NULL;
-	sql_column_init_for(&column, SQL_COLUMN_INT8, count, sizeof(*ids));
-	for (size_t i = 0; i < count; i++) {
-		notes[i] = NULL;
-		sql_column_add_int(&column, ids[i]);
-	}
-	enum err err = count > 0 ? query_notes(conn, workspace_id, &column, &rows) : OK;
-	for (size_t i = 0; err == OK && i < count; i++) {
-		if (!pg_result_is_null(rows, i, 0))
-			notes[i] = mem_text(pg_result_text(rows, i, 0));
-	}
-	pg_result_free(rows);
-	sql_column_clear(&column);
-	return err;
-}
-
 enum err link_notes_store_set(struct pg_conn *conn, int64_t link_id, const char *notes,
                               bool *is_changed)
 {

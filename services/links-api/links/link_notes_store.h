@@ -15,13 +15,6 @@
 
 #define LINK_NOTES_CHARS_MAX 2000
 
-/*
- * Reads the notes of links, in the order of ids: "" = none, NULL = not a link of this workspace. The
- * caller frees each text, also after an error.
- */
-enum err link_notes_store_get_bulk(struct pg_conn *conn, int64_t workspace_id, const int64_t *ids,
-                                   size_t count, char **notes) MUST_CHECK;
-
 /* notes "" removes them. *is_changed: they were different before. */
 enum err link_notes_store_set(struct pg_conn *conn, int64_t link_id, const char *notes,
                               bool *is_changed) MUST_CHECK;

@@ -163,7 +163,7 @@ static enum err ask(struct visit_taker *taker, int64_t link_id, int64_t wanted, 
 		if (wanted > 0)
 			err = visit_limit_take(conn, link_id, wanted, granted);
 		else
-			err = visit_limit_left(conn, &link_id, 1, &left);
+			err = visit_limit_left(conn, link_id, &left);
 		should_try = err == ERR_UNAVAILABLE && !pg_conn_timed_out(conn);
 		pg_pool_release(taker->postgres, conn);
 		*is_used_up = wanted > 0 ? *granted < wanted : left == 0;

@@ -112,28 +112,6 @@ TEST_CASE(merged_latencies_equal_a_single_pass)
 	             statistics_store_welford_stddev(&whole));
 }
 
-TEST_CASE(gives_rows_in_the_order_of_the_ids)
-{
-	struct fixture *f = *state;
-	enum { COUNT = 3000 };
-	struct statistics *deltas = mem_array(COUNT, sizeof(*deltas));
-	for (int64_t i = 0; i < COUNT; i++)
-		deltas[i] = (struct statistics){ .link_id = 2 * i + 1,
-			                         .visit_count = i,
-			                         .last_visited_at_us = i };
-	assert_int_equal(statistics_store_add(f->consumer, deltas, COUNT), OK);
-	const int64_t ids[] = { 41, 2, 5999, 1, 41 };
-	struct statistics out[5];
-	assert_int_equal(statistics_store_get_bulk(f->api, ids, 5, out), OK);
-	const int64_t visits[] = { 20, 0, 2999, 0, 20 };
-	for (size_t i = 0; i < 5; i++) {
-		assert_int_equal(out[i].link_id, ids[i]);
-		assert_int_equal(out[i].visit_count, visits[i]);
-	}
-	assert_int_equal(statistics_store_get_bulk(f->api, ids, 0, out), OK);
-	free(deltas);
-}
-
 TEST_CASE(refuses_unsorted_and_duplicate_deltas)
 {
 	struct fixture *f = *state;

@@ -6,6 +6,8 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_check_store.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/http/request.h"
+#include "services/links-api/links/link_details.h"
 #include "tests/integration/links/link_fixture.h"
 #include "tests/support/test.h"
 
@@ -19,11 +21,15 @@ static size_t claim(struct link_fixture *f, int64_t limit, struct link_check_due
 	return count;
 }
 
-static struct link_check get_check(struct link_fixture *f, int64_t id)
+static struct link_detail get_detail(struct link_fixture *f, int64_t id)
 {
-	struct link_check check;
-	assert_int_equal(link_check_store_get_bulk(f->api, &id, 1, &check), OK);
-	return check;
+	const struct request reader = { .workspace_id = 1 };
+	struct link_details details = { 0 };
+	assert_int_equal(link_details_read(&details, &reader, f->api, &id, 1), OK);
+	struct link_detail detail = details.of[0];
+	link_details_clear(&details);
+	detail.notes = NULL;
+	return detail;
 }
 
 TEST_CASE(stores_a_result_without_changing_the_link)
@@ -33,15 +39,15 @@ TEST_CASE(stores_a_result_without_changing_the_link)
 	link_fixture_make(f, "a");
 	struct link before = f->link;
 	int64_t events = test_database_ask(f->db, "SELECT count(*) FROM outbox");
-	assert_int_equal(get_check(f, before.entry.id).status, LINK_CHECK_NEVER);
-	assert_int_equal(get_check(f, before.entry.id).last_checked_at_us, 0);
+	assert_int_equal(get_detail(f, before.entry.id).destination_status, LINK_CHECK_NEVER);
+	assert_int_equal(get_detail(f, before.entry.id).last_checked_at_us, 0);
 	assert_int_equal(claim(f, 1, &due), 1);
 	assert_int_equal(due.link_id, before.entry.id);
 	assert_string_equal(due.url, before.entry.original_url);
 	assert_int_equal(link_check_store_write(f->janitor, &due, 404, 3, 900), OK);
 
-	assert_int_equal(get_check(f, before.entry.id).status, 404);
-	assert_true(get_check(f, before.entry.id).last_checked_at_us > before.created_at_us);
+	assert_int_equal(get_detail(f, before.entry.id).destination_status, 404);
+	assert_true(get_detail(f, before.entry.id).last_checked_at_us > before.created_at_us);
 	struct link after;
 	assert_int_equal(link_store_get(f->api, before.entry.id, 1, &after), OK);
 	assert_int_equal(after.entry.version, before.entry.version);
@@ -60,7 +66,7 @@ static void assert_purged_after(struct link_fixture *f, const char *change, int6
 	test_database_run(f->db, sql);
 	const int64_t ended_us = INT64_C(1767225600000000);
 	int64_t id = test_database_ask(f->db, "SELECT id FROM links");
-	assert_int_equal(get_check(f, id).purge_at_us, keep_s ? ended_us + keep_s * 1000000 : 0);
+	assert_int_equal(get_detail(f, id).purge_at_us, keep_s ? ended_us + keep_s * 1000000 : 0);
 }
 
 TEST_CASE(says_when_a_link_that_has_ended_is_purged)
@@ -93,16 +99,16 @@ TEST_CASE(resets_everything_when_the_destination_changes)
 	/* A changed title does not change the destination. */
 	snprintf(f->link.title, sizeof(f->link.title), "new");
 	assert_int_equal(link_fixture_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
-	assert_int_equal(get_check(f, due.link_id).status, 200);
+	assert_int_equal(get_detail(f, due.link_id).destination_status, 200);
 
 	snprintf(f->link.entry.original_url, LINK_URL_SIZE, "https://other.example/");
 	assert_int_equal(link_fixture_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
-	assert_int_equal(get_check(f, due.link_id).status, LINK_CHECK_NEVER);
-	assert_int_equal(get_check(f, due.link_id).last_checked_at_us, 0);
+	assert_int_equal(get_detail(f, due.link_id).destination_status, LINK_CHECK_NEVER);
+	assert_int_equal(get_detail(f, due.link_id).last_checked_at_us, 0);
 	/* A result for the old destination does not count for the new one. */
 	assert_int_equal(link_check_store_write(f->janitor, &due, 404, 1, 900), OK);
 	assert_int_equal(link_check_store_postpone(f->janitor, &due, 900000), OK);
-	assert_int_equal(get_check(f, due.link_id).status, LINK_CHECK_NEVER);
+	assert_int_equal(get_detail(f, due.link_id).destination_status, LINK_CHECK_NEVER);
 	assert_int_equal(claim(f, 1, &again), 1);
 	assert_string_equal(again.url, "https://other.example/");
 	assert_int_equal(again.failures, 0);
@@ -131,7 +137,7 @@ TEST_CASE(claims_each_due_link_once_longest_overdue_first)
 	/* A postponed check is due again after the given time. */
 	assert_int_equal(link_check_store_postpone(f->janitor, &due[0], 0), OK);
 	assert_int_equal(claim(f, ROOM, due), 1);
-	assert_int_equal(get_check(f, late).status, LINK_CHECK_NEVER);
+	assert_int_equal(get_detail(f, late).destination_status, LINK_CHECK_NEVER);
 	free(due);
 }
 
@@ -149,23 +155,6 @@ TEST_CASE(skips_links_that_are_not_active)
 	link_fixture_make(f, "over");
 	test_database_run(f->db, "UPDATE links SET expires_at = now() WHERE slug = 'over'");
 	assert_int_equal(claim(f, 1, &due), 0);
-}
-
-TEST_CASE(missing_links_have_no_check)
-{
-	struct link_fixture *f = *state;
-	struct link_check_due due;
-	struct link_check checks[3];
-	link_fixture_make(f, "a");
-	assert_int_equal(claim(f, 1, &due), 1);
-	assert_int_equal(link_check_store_write(f->janitor, &due, LINK_CHECK_NO_ANSWER, 1, 900),
-	                 OK);
-	const int64_t ids[] = { 999999999, due.link_id, 999999998 };
-	assert_int_equal(link_check_store_get_bulk(f->api, ids, 3, checks), OK);
-	assert_int_equal(checks[0].status, LINK_CHECK_NEVER);
-	assert_int_equal(checks[1].status, LINK_CHECK_NO_ANSWER);
-	assert_int_equal(checks[2].status, LINK_CHECK_NEVER);
-	assert_int_equal(link_check_store_get_bulk(f->api, ids, 0, checks), OK);
 }
 
 TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,

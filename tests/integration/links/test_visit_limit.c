@@ -26,7 +26,7 @@ static int64_t limited_link(struct link_fixture *f, const char *slug, int64_t ma
 static int64_t left(struct link_fixture *f, int64_t id)
 {
 	int64_t visits;
-	assert_int_equal(visit_limit_left(f->api, &id, 1, &visits), OK);
+	assert_int_equal(visit_limit_left(f->api, id, &visits), OK);
 	return visits;
 }
 
@@ -100,21 +100,6 @@ TEST_CASE(a_new_limit_counts_the_people_of_the_statistics)
 	test_database_run(f->db, sql);
 	assert_int_equal(visit_limit_set(f->api, id, 10), OK);
 	assert_int_equal(left(f, id), 3);
-}
-
-TEST_CASE(what_is_left_of_many_links_comes_in_their_order)
-{
-	struct link_fixture *f = *state;
-	int64_t ids[4] = { limited_link(f, "limit-many-1", 1), new_link(f, "limit-many-2"),
-		           limited_link(f, "limit-many-3", 3), 0 };
-	int64_t visits[4] = { 0 };
-	ids[3] = ids[0];
-	assert_int_equal(visit_limit_left(f->api, ids, 4, visits), OK);
-	assert_int_equal(visits[0], 1);
-	assert_int_equal(visits[1], VISIT_LIMIT_NONE);
-	assert_int_equal(visits[2], 3);
-	assert_int_equal(visits[3], 1);
-	assert_int_equal(visit_limit_left(f->api, ids, 0, visits), OK);
 }
 
 /* --- at the same time --- */

@@ -31,18 +31,18 @@ TEST_CASE(shows_a_link_with_all_fields)
 		.updated_at_us = NOW_US - 1000000,
 	};
 	struct link_details details = { 0 };
-	link_details_set_new(&details, 7, "n\n");
+	link_details_set_new(&details, "n\n");
 	details.aliases.rows = mem_array(3, sizeof(*details.aliases.rows));
 	details.aliases.rows[0] = (struct link_alias){ .link_id = 6, .slug = "of-another" };
 	details.aliases.rows[1] = (struct link_alias){ .link_id = 7, .slug = "newer" };
 	details.aliases.rows[2] = (struct link_alias){ .link_id = 7, .slug = "older" };
 	details.aliases.count = 3;
-	details.statistics[0].visit_count = 5;
-	details.statistics[0].bot_count = 2;
-	details.statistics[0].last_visited_at_us = NOW_US - 1;
-	details.checks[0] = (struct link_check){ .status = 404,
-		                                 .last_checked_at_us = NOW_US - 2000,
-		                                 .purge_at_us = NOW_US + 2000 };
+	details.of[0].visit_count = 5;
+	details.of[0].bot_count = 2;
+	details.of[0].last_visited_at_us = NOW_US - 1;
+	details.of[0].destination_status = 404;
+	details.of[0].last_checked_at_us = NOW_US - 2000;
+	details.of[0].purge_at_us = NOW_US + 2000;
 	json_fixture_assert_text(
 		link_json_new(&link, &details, 0, &base, NOW_US),
 		"{\"id\":7,\"workspace_id\":1,\"created_by\":2,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
@@ -76,7 +76,7 @@ TEST_CASE(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired)
 		.updated_at_us = NOW_US,
 	};
 	struct link_details details = { 0 };
-	link_details_set_new(&details, 7, NULL);
+	link_details_set_new(&details, NULL);
 	json_fixture_assert_text(
 		link_json_new(&link, &details, 0, &base, NOW_US),
 		"{\"id\":7,\"workspace_id\":null,\"created_by\":null,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
@@ -102,7 +102,7 @@ TEST_CASE(an_active_link_without_visits_left_is_used_up)
 		                        .redirect_status = 302 },
 		             .type = LINK_TYPE_PERMANENT };
 	struct link_details details = { 0 };
-	link_details_set_new(&details, 7, NULL);
+	link_details_set_new(&details, NULL);
 	static const struct {
 		int64_t visits_left;
 		enum link_state state;
@@ -112,7 +112,7 @@ TEST_CASE(an_active_link_without_visits_left_is_used_up)
 		      { 0, LINK_STATE_DISABLED, "disabled" } };
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		link.entry.state = cases[i].state;
-		details.visits_left[0] = cases[i].visits_left;
+		details.of[0].visits_left = cases[i].visits_left;
 		struct json *json = link_json_new(&link, &details, 0, &base, NOW_US);
 		assert_string_equal(json_text(json_get(json, "state"), NULL), cases[i].shown);
 		assert_int_equal(json_int(json_get(json, "visits_left")), cases[i].visits_left);
