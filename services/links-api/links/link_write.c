@@ -127,8 +127,10 @@ static enum err add_row(struct input *input, const struct link_write_new *link)
  * the lock. Then the trigger of the tables rejects the whole statement
  * (docs/decisions/0005-slugs-are-never-reused.md).
  */
+/* LIMIT $17 takes none away: PostgreSQL then keeps one plan (link_details.c). */
 static enum err insert_rows(struct pg_conn *conn, struct input *input,
-                            const struct link_write_new *first, struct pg_result **rows)
+                            const struct link_write_new *first, size_t count,
+                            struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
 	enum err err = input_params(input, ORIGINAL_URL, SLUG_CHOSEN, &params);
@@ -140,6 +142,7 @@ static enum err insert_rows(struct pg_conn *conn, struct input *input,
 		pg_params_null(&params);
 	pg_params_bytes(&params, first->claim_token_hash, DIGEST_SIZE);
 	pg_params_bool(&params, first->is_slug_exact);
+	pg_params_int(&params, (int64_t)count);
 	return pg_conn_query(
 		conn,
 		"INSERT INTO links (original_url, shown_url, expired_url, title, tags, redirect_status, expires_at, "
@@ -155,7 +158,7 @@ static enum err insert_rows(struct pg_conn *conn, struct input *input,
 				"$7::timestamptz[], $8::timestamptz[], $9::bytea[], $10::smallint[], $11::text[], $12::text[], "
 				"$13::smallint[]) WITH ORDINALITY AS new (original_url, shown_url, expired_url, title, tags, "
 				"redirect_status, expires_at, starts_at, extras, features, external_id, slug, slug_chosen, "
-				"ordinal)) AS new "
+				"ordinal) LIMIT $17) AS new "
 				"WHERE NOT EXISTS (SELECT FROM link_tombstones AS gone WHERE lower(gone.slug) = " FOLDED
 				" AND (gone.slug = new.slug OR NOT (gone.slug_exact AND $16))) "
 				"AND NOT EXISTS (SELECT FROM link_aliases AS alias WHERE lower(alias.slug) = " FOLDED
@@ -178,7 +181,7 @@ static enum err insert(struct pg_conn *conn, const struct link_write_new *new_li
 	for (size_t i = 0; err == OK && i < count; i++)
 		err = add_row(&input, &new_links[i]);
 	if (err == OK)
-		err = insert_rows(conn, &input, &new_links[0], rows);
+		err = insert_rows(conn, &input, &new_links[0], count, rows);
 	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_workspace_id_fkey") == 0)
 		err = ERR_NOT_FOUND;
 	input_clear(&input);
