@@ -17,6 +17,7 @@ CREATE TABLE users (
     tz               text CHECK (length(tz) BETWEEN 1 AND 47), -- an IANA time zone
     locale           text CHECK (length(locale) BETWEEN 2 AND 11), -- BCP 47: de, pt-BR
     theme            text NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
+    workspace_id     bigint CHECK (workspace_id > 0), -- the one that the dashboard opened last; it need not be one of theirs any more
     -- When its owner proved that mail to it arrives.
     email_confirmed_at timestamptz,
     -- The second factor (services/links-api/identity/second_factor.h). A secret without a time is only
@@ -103,10 +104,13 @@ CREATE TABLE invitations (
     invited_by   bigint NOT NULL REFERENCES users (id),
     expires_at   timestamptz NOT NULL,
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- How, so that whoever has the token is told. The janitor deletes it a month after expires_at.
+    ended        text CHECK (ended IN ('used', 'revoked', 'replaced', 'void')),
     CONSTRAINT invitations_role CHECK ((role IS NULL) = (workspace_id IS NULL))
 );
 -- One for each address: a new one replaces it.
-CREATE UNIQUE INDEX invitations_address_key ON invitations (coalesce(workspace_id, 0), lower(email));
+CREATE UNIQUE INDEX invitations_address_key ON invitations (coalesce(workspace_id, 0), lower(email)) WHERE ended IS NULL;
+CREATE INDEX invitations_workspace_idx ON invitations (coalesce(workspace_id, 0), id);
 CREATE INDEX invitations_inviter_idx ON invitations (invited_by);
 
 -- So no writer can forget it.
@@ -214,8 +218,8 @@ GRANT SELECT, INSERT, UPDATE ON users TO waymark_links_api;
 GRANT SELECT, INSERT, UPDATE ON workspaces TO waymark_links_api;
 GRANT USAGE ON SEQUENCE users_id_seq TO waymark_links_api;
 GRANT SELECT, INSERT, UPDATE, DELETE ON api_keys, identities, members, oidc_logins, sessions, password_resets, email_confirmations TO waymark_links_api;
-GRANT SELECT, INSERT, DELETE ON invitations TO waymark_links_api;
-GRANT SELECT, DELETE ON sessions, password_resets, email_confirmations TO waymark_janitor;
+GRANT SELECT, INSERT, UPDATE (ended), DELETE ON invitations TO waymark_links_api;
+GRANT SELECT, DELETE ON sessions, password_resets, email_confirmations, invitations TO waymark_janitor;
 GRANT SELECT (id, closing) ON workspaces TO waymark_janitor;
 GRANT SELECT, INSERT ON audit_log TO waymark_links_api;
 GRANT SELECT, DELETE ON audit_log TO waymark_janitor;

@@ -223,6 +223,8 @@ static const char *const deletions[] = {
 	DELETE_OLDER_SQL("sessions", "last_used_at", "24"),
 	DELETE_OLDER_SQL("password_resets", "expires_at", "0"),
 	DELETE_OLDER_SQL("email_confirmations", "expires_at", "0"),
+	/* Until then its maker sees that nobody came, and who comes late is told why it ended. */
+	DELETE_OLDER_SQL("invitations", "expires_at", "720"),
 	/* Closed ones, after 400 days: they may have the address of who reported. */
 	DELETE_OLDER_SQL("abuse_reports", "closed_at", "9600"),
 	/* A deleted link still has its tags until it is purged. */

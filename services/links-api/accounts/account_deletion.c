@@ -51,7 +51,7 @@ static enum err leave(struct deletion *d, struct pg_conn *conn, const struct wor
 		err = end(d, conn, workspace);
 	}
 	if (err == OK)
-		err = member_change_write(conn, workspace, &change);
+		err = member_change_write(d->request, conn, workspace, &change);
 	/* Nobody needs an owner of a workspace that is deleted. */
 	if (change.is_last_owner && workspace->deleted_at_us)
 		return workspace_store_set_role(conn, workspace->id, change.user_id,

@@ -140,7 +140,8 @@ enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x)
 }
 
 struct settings_change {
-	bool has_name, has_tz, has_locale, has_theme, has_mail_dead_links, has_mail_monthly_report;
+	bool has_name, has_tz, has_locale, has_theme, has_mail_dead_links, has_mail_monthly_report,
+		has_workspace_id;
 	char name[USER_NAME_SIZE];
 	/* tz has the length of a zone, but may be unknown. */
 	struct user_settings settings;
@@ -233,6 +234,20 @@ static void read_theme(const struct json *object, struct settings_change *out,
 		http_problem_add_field(wrong, "/theme", "choice", "must be system, light or dark");
 }
 
+static void read_workspace_id(const struct json *object, struct settings_change *out,
+                              struct http_problem_fields *wrong)
+{
+	const struct json *value = json_get(object, "workspace_id");
+	if (!value)
+		return;
+	out->has_workspace_id = true;
+	if (json_type(value) == JSON_INT && json_int(value) > 0)
+		out->settings.workspace_id = json_int(value);
+	else if (json_type(value) != JSON_NULL)
+		http_problem_add_field(wrong, "/workspace_id", "id",
+		                       "must be null or the number of a workspace");
+}
+
 static bool read_bool(const struct json *object, const char *name, bool *out,
                       struct http_problem_fields *wrong)
 {
@@ -249,22 +264,27 @@ static bool read_bool(const struct json *object, const char *name, bool *out,
 }
 
 /*
- * {name?, tz?, locale?, theme?, mail_dead_links?, mail_monthly_report?}. Members that are not sent stay as they are; null for tz or locale
- * means: as the browser says. locale: a language, optionally with script and region, in the case of
- * BCP 47 (de, pt-BR, zh-Hans-CN).
+ * {name?, tz?, locale?, theme?, workspace_id?, mail_dead_links?, mail_monthly_report?}. Members that are
+ * not sent stay as they are; null for tz or locale means: as the browser says. locale: a language,
+ * optionally with script and region, in the case of BCP 47 (de, pt-BR, zh-Hans-CN).
  */
 static enum err read_settings(const struct json *object, struct settings_change *out,
                               struct http_problem_fields *wrong)
 {
-	static const char *const names[] = {
-		"name", "tz", "locale", "theme", "mail_dead_links", "mail_monthly_report"
-	};
+	static const char *const names[] = { "name",
+		                             "tz",
+		                             "locale",
+		                             "theme",
+		                             "workspace_id",
+		                             "mail_dead_links",
+		                             "mail_monthly_report" };
 	struct settings_change read = { 0 };
 	member_reject_unknown(object, names, ARRAY_SIZE(names), wrong);
 	read_name(object, &read, wrong);
 	read_tz(object, &read, wrong);
 	read_locale(object, &read, wrong);
 	read_theme(object, &read, wrong);
+	read_workspace_id(object, &read, wrong);
 	read.has_mail_dead_links =
 		read_bool(object, "mail_dead_links", &read.settings.mail_dead_links, wrong);
 	read.has_mail_monthly_report =
@@ -289,7 +309,7 @@ static bool set_bool(bool *out, bool value)
 	return is_other;
 }
 
-/* Returns true if any of them is another one now. */
+/* Returns true if any of them is another one now. Where somebody was last is no decision of theirs. */
 static bool apply_settings(const struct settings_change *change, struct user *user)
 {
 	struct user_settings *to = &user->settings;
@@ -330,12 +350,17 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 		err = user_store_lock(conn, r->user_id);
 	if (err == OK)
 		err = user_store_get(conn, r->user_id, &u->user);
-	if (err != OK || !apply_settings(&u->change, &u->user))
+	if (err != OK)
 		return err;
+	bool is_decision = apply_settings(&u->change, &u->user);
+	if (u->change.has_workspace_id)
+		u->user.settings.workspace_id = u->change.settings.workspace_id;
+	else if (!is_decision)
+		return OK;
 	err = user_store_set_settings(conn, &u->user);
-	return err == OK ? audit_store_record(r, conn, "user.settings", AUDIT_STORE_USER,
-	                                      r->user_id, NULL)
-	                 : err;
+	return err == OK && is_decision ? audit_store_record(r, conn, "user.settings",
+	                                                     AUDIT_STORE_USER, r->user_id, NULL)
+	                                : err;
 }
 
 enum http_progress account_handlers_change(void *ctx, struct http_exchange *x)

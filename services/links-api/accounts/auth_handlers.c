@@ -84,7 +84,7 @@ static void register_job(void *state)
 	} else if (err == ERR_CONFLICT) {
 		response_conflict(r, "email-taken", "/email", "already belongs to an account");
 	} else {
-		invitation_refuse(r, false, err);
+		invitation_refuse(r, &a->invitation, false, err);
 	}
 }
 

@@ -7,7 +7,7 @@
 #include "lib/base/strbuf.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/oidc_token.h"
-#include "services/links-api/workspaces/workspace_store.h"
+#include "services/links-api/workspaces/invitation.h"
 
 /* Workspaces that the groups of one person may give roles in. */
 #define ROLES_MAX WORKSPACE_STORE_MEMBERSHIPS_MAX
@@ -105,9 +105,11 @@ static enum err give_role(struct pg_conn *conn, const struct request *r,
 		"ON CONFLICT (workspace_id, user_id) DO UPDATE SET role = EXCLUDED.role "
 		"WHERE members.identity_id = EXCLUDED.identity_id AND members.role <> EXCLUDED.role",
 		&params, &is_changed);
-	return err == OK && is_changed
-	               ? record(conn, r, "member.groups", wanted->workspace_id, identity->user_id)
-	               : err;
+	if (err != OK || !is_changed)
+		return err;
+	err = invitation_end_void(r, conn, wanted->workspace_id, identity->user_id);
+	return err == OK ? record(conn, r, "member.groups", wanted->workspace_id, identity->user_id)
+	                 : err;
 }
 
 /* Takes the roles that groups gave in other workspaces than these. */
@@ -128,9 +130,12 @@ static enum err take_roles(struct pg_conn *conn, const struct request *r,
 		"DELETE FROM members WHERE identity_id = $1 "
 		"AND workspace_id <> ALL (string_to_array($2::text, ',')::bigint[]) RETURNING workspace_id",
 		&params, &rows);
-	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
-		err = record(conn, r, "member.groups", pg_result_int(rows, i, 0),
-		             identity->user_id);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
+		int64_t workspace_id = pg_result_int(rows, i, 0);
+		err = record(conn, r, "member.groups", workspace_id, identity->user_id);
+		if (err == OK)
+			err = invitation_end_void(r, conn, workspace_id, identity->user_id);
+	}
 	pg_result_free(rows);
 	strbuf_clear(&kept);
 	return err;

@@ -29,12 +29,11 @@ static enum err find_invitations(const struct arrival *a, struct pg_conn *conn,
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, a->email);
-	return pg_conn_query(
-		conn,
-		INVITATION_SELECT
-		"WHERE lower(i.email) = lower($1) AND i.expires_at > clock_timestamp() "
-		"AND w.deleted_at IS NULL ORDER BY i.workspace_id LIMIT 100",
-		&params, rows);
+	return pg_conn_query(conn,
+	                     INVITATION_SELECT
+	                     "WHERE lower(i.email) = lower($1) AND " INVITATION_STATE " = 'open' "
+	                     "AND w.deleted_at IS NULL ORDER BY i.workspace_id LIMIT 100",
+	                     &params, rows);
 }
 
 /* The provider has verified the address, so its person need not show the links. */

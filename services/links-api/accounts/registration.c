@@ -40,7 +40,7 @@ static bool find_invitation(struct request *r, const struct credentials *wanted,
 	pg_pool_release(r->api->pg, conn);
 	bool is_for_another = err == OK && !invitation_is_for(invitation, wanted->email);
 	if (err != OK || is_for_another)
-		invitation_refuse(r, is_for_another, err);
+		invitation_refuse(r, invitation, is_for_another, err);
 	return err == OK && !is_for_another;
 }
 

@@ -62,7 +62,7 @@ enum http_progress session_handle_delete(void *ctx, struct http_exchange *x);
 enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x);
 
 /*
- * {name?, tz?, locale?, theme?, mail_dead_links?, mail_monthly_report?}
+ * {name?, tz?, locale?, theme?, workspace_id?, mail_dead_links?, mail_monthly_report?}
  * → 200 {user}, 400
  */
 enum http_progress account_handlers_change(void *ctx, struct http_exchange *x);
@@ -142,15 +142,15 @@ enum http_progress member_handlers_change(void *ctx, struct http_exchange *x);
 /* Also to leave → 204, 403, 404, 409 */
 enum http_progress member_handlers_delete(void *ctx, struct http_exchange *x);
 
-/* → 200 {invitations}: those that are open, of the workspace or of the instance */
+/* → 200 {invitations}: those that nobody has used or revoked, of the workspace or of the instance */
 enum http_progress invitation_handlers_list(void *ctx, struct http_exchange *x);
 /* {email, role} → 201 {invitation, token, url}, the only response with it; 400, 403, 409, 429 */
 enum http_progress invitation_handlers_create(void *ctx, struct http_exchange *x);
 /* → 204, 404 */
 enum http_progress invitation_handlers_delete(void *ctx, struct http_exchange *x);
-/* {token} → 200, 400, 404 "no-invitation" */
+/* {token} → 200, 400, 404 "no-invitation", "invitation-used", -expired, -replaced or -revoked */
 enum http_progress invitation_handlers_look(void *ctx, struct http_exchange *x);
-/* {token} → 200, 400, 403 "invitation-for-another", 404 "no-invitation", 409 "too-many-members" */
+/* {token} → 200, 400, 403 "invitation-for-another", 404 as above, 409 "too-many-members" */
 enum http_progress invitation_handlers_accept(void *ctx, struct http_exchange *x);
 
 /*

@@ -99,6 +99,7 @@ enum err audit_store_delete(const struct request *r, int64_t id, int64_t belongs
 	"CASE subject_type WHEN 'user' THEN (SELECT email FROM users WHERE users.id = subject_id) "        \
 	"WHEN 'workspace' THEN (SELECT name FROM workspaces WHERE workspaces.id = subject_id) "            \
 	"WHEN 'link' THEN (SELECT slug FROM links WHERE links.id = subject_id) "                           \
+	"WHEN 'invitation' THEN (SELECT email FROM invitations WHERE invitations.id = subject_id) "        \
 	"WHEN 'share' THEN (SELECT slug FROM links WHERE links.id = (details ->> 'link_id')::bigint) END " \
 	"FROM (%s) AS page ORDER BY page.id DESC"
 

@@ -6,8 +6,8 @@
 #define COLUMNS                                                                                     \
 	"id, email, name, role, created_at, blocked, links_per_day, token_generation, tz, locale, " \
 	"theme, email_confirmed_at, totp_confirmed_at IS NOT NULL, "                                \
-	"mail_dead_links, mail_monthly_report"
-#define PASSWORD_HASH_COLUMN 15
+	"mail_dead_links, mail_monthly_report, workspace_id"
+#define PASSWORD_HASH_COLUMN 16
 
 const char *user_store_role_name(enum user_role role)
 {
@@ -40,6 +40,7 @@ static enum err read_user(const struct pg_result *rows, size_t row, struct user 
 	out->has_second_factor = pg_result_bool(rows, row, 12);
 	settings->mail_dead_links = pg_result_bool(rows, row, 13);
 	settings->mail_monthly_report = pg_result_bool(rows, row, 14);
+	settings->workspace_id = pg_result_int(rows, row, 15);
 	return user_store_parse_role(pg_result_text(rows, row, 3), &out->role);
 }
 
@@ -193,10 +194,12 @@ enum err user_store_set_settings(struct pg_conn *conn, const struct user *user)
 	pg_params_text(&params, user->settings.theme);
 	pg_params_bool(&params, user->settings.mail_dead_links);
 	pg_params_bool(&params, user->settings.mail_monthly_report);
+	pg_params_int(&params, user->settings.workspace_id);
 	return change_one(
 		conn,
 		"UPDATE users SET name = $2, tz = NULLIF($3, ''), locale = NULLIF($4, ''), "
-		"theme = $5, mail_dead_links = $6, mail_monthly_report = $7, updated_at = clock_timestamp() "
+		"theme = $5, mail_dead_links = $6, mail_monthly_report = $7, "
+		"workspace_id = NULLIF($8::bigint, 0), updated_at = clock_timestamp() "
 		"WHERE id = $1 AND deleted_at IS NULL",
 		&params);
 }
@@ -280,7 +283,7 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 	return query_bool(
 		conn,
 		"WITH changed AS (UPDATE users SET email = NULL, password_hash = NULL, name = '', "
-		"tz = NULL, locale = NULL, theme = 'system', email_confirmed_at = NULL, totp_secret = NULL, "
+		"tz = NULL, locale = NULL, theme = 'system', workspace_id = NULL, email_confirmed_at = NULL, totp_secret = NULL, "
 		"totp_confirmed_at = NULL, recovery_codes = NULL, deleted_at = clock_timestamp(), "
 		"updated_at = clock_timestamp(), token_generation = token_generation + 1 "
 		"WHERE id = $1 AND password_hash = $2 RETURNING id, " IS_ACTING_ADMIN
@@ -442,6 +445,10 @@ struct json *user_store_json(const struct user *user)
 	set_text_or_null(object, "tz", user->settings.tz);
 	set_text_or_null(object, "locale", user->settings.locale);
 	json_set_text(object, "theme", user->settings.theme);
+	if (user->settings.workspace_id)
+		json_set_int(object, "workspace_id", user->settings.workspace_id);
+	else
+		json_set_null(object, "workspace_id");
 	json_set_bool(object, "mail_dead_links", user->settings.mail_dead_links);
 	json_set_bool(object, "mail_monthly_report", user->settings.mail_monthly_report);
 	json_set_time(object, "created_at", user->created_at_us);

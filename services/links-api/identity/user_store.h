@@ -38,6 +38,8 @@ struct user_settings {
 	char locale[USER_LOCALE_SIZE];
 	/* "system", "light" or "dark". */
 	char theme[USER_THEME_SIZE];
+	/* The one that the dashboard opened last, 0 = none. They may have left it since. */
+	int64_t workspace_id;
 	/* Mails of destinations that died, and of each month's visits. */
 	bool mail_dead_links, mail_monthly_report;
 };
@@ -60,8 +62,8 @@ struct user {
 
 /*
  * {"user": {…}} for the account itself: {id, email, email_confirmed_at, second_factor, name, role,
- * links_per_day, tz, locale, theme, mail_dead_links, mail_monthly_report, created_at}. links_per_day is
- * a number, "unlimited", or null: the service's default applies. The caller owns it.
+ * links_per_day, tz, locale, theme, workspace_id, mail_dead_links, mail_monthly_report, created_at}.
+ * links_per_day is a number, "unlimited", or null: the service's default applies. The caller owns it.
  */
 struct json *user_store_json(const struct user *user);
 

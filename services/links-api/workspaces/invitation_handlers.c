@@ -27,6 +27,7 @@ static struct json *invitation_json(const struct invitation *i)
 	json_set_text(object, "email", i->email);
 	json_set_text(object, "role", i->workspace_id ? membership_role_name(i->role) : NULL);
 	json_set_int(object, "invited_by", i->invited_by);
+	json_set_text(object, "state", i->state);
 	json_set_time(object, "expires_at", i->expires_at_us);
 	json_set_time(object, "created_at", i->created_at_us);
 	return object;
@@ -49,7 +50,7 @@ enum http_progress invitation_handlers_list(void *ctx, struct http_exchange *x)
 	pg_params_int(&params, r->workspace_id);
 	return response_rows(ctx, "invitations",
 	                     INVITATION_SELECT "WHERE coalesce(i.workspace_id, 0) = $1 "
-	                                       "AND i.expires_at > clock_timestamp() "
+	                                       "AND coalesce(i.ended, 'void') = 'void' "
 	                                       "ORDER BY i.id DESC LIMIT 1000",
 	                     &params, row_json);
 }
@@ -213,11 +214,12 @@ enum http_progress invitation_handlers_delete(void *ctx, struct http_exchange *x
 {
 	(void)x;
 	const struct request *r = ctx;
-	return response_deleted(ctx,
-	                        audit_store_delete(ctx, request_path_id(ctx), r->workspace_id,
-	                                           "DELETE FROM invitations WHERE id = $1 "
-	                                           "AND coalesce(workspace_id, 0) = $2 RETURNING 0",
-	                                           "invitation.delete", AUDIT_STORE_INVITATION));
+	return response_deleted(
+		ctx, audit_store_delete(ctx, request_path_id(ctx), r->workspace_id,
+	                                "UPDATE invitations SET ended = 'revoked' "
+	                                "WHERE id = $1 AND coalesce(ended, 'void') = 'void' "
+	                                "AND coalesce(workspace_id, 0) = $2 RETURNING 0",
+	                                "invitation.delete", AUDIT_STORE_INVITATION));
 }
 
 /* --- for those who are invited --- */
@@ -257,6 +259,7 @@ static struct json *look_json(const struct invitation *i)
 		workspace = json_new_object();
 		json_set_int(workspace, "id", i->workspace_id);
 		json_set_text(workspace, "name", i->workspace);
+		json_set_bool(workspace, "requires_second_factor", i->requires_second_factor);
 		json_set(object, "workspace", workspace);
 		json_set_text(object, "role", membership_role_name(i->role));
 	} else {
@@ -273,7 +276,7 @@ enum http_progress invitation_handlers_look(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct invitation invitation;
+	struct invitation invitation = { 0 };
 	uint8_t hash[DIGEST_SIZE];
 	struct pg_conn *conn = NULL;
 	if (!read_token(r, hash))
@@ -283,7 +286,7 @@ enum http_progress invitation_handlers_look(void *ctx, struct http_exchange *x)
 		err = invitation_find(conn, hash, &invitation);
 	pg_pool_release(r->api->pg, conn);
 	return err == OK ? response_json(r, 200, look_json(&invitation))
-	                 : invitation_refuse(r, false, err);
+	                 : invitation_refuse(r, &invitation, false, err);
 }
 
 struct acceptance {
@@ -315,5 +318,5 @@ enum http_progress invitation_handlers_accept(void *ctx, struct http_exchange *x
 		return HTTP_COMPLETE;
 	enum err err = pg_pool_transact(r->api->pg, accept_on, &a);
 	return err == OK ? response_json(r, 200, look_json(&a.invitation))
-	                 : invitation_refuse(r, a.is_for_another, err);
+	                 : invitation_refuse(r, &a.invitation, a.is_for_another, err);
 }

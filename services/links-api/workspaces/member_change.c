@@ -1,5 +1,7 @@
 #include "services/links-api/workspaces/member_change.h"
 
+#include "services/links-api/workspaces/invitation.h"
+
 bool member_change_is_allowed(const struct member_change *change)
 {
 	bool concerns_owners = change->held == WORKSPACE_OWNER || change->wanted == WORKSPACE_OWNER;
@@ -17,8 +19,8 @@ enum err member_change_read_caller(const struct request *r, struct pg_conn *conn
 	return OK;
 }
 
-enum err member_change_write(struct pg_conn *conn, const struct workspace *workspace,
-                             struct member_change *change)
+enum err member_change_write(const struct request *r, struct pg_conn *conn,
+                             const struct workspace *workspace, struct member_change *change)
 {
 	bool is_lowered = change->held == WORKSPACE_OWNER && change->wanted < WORKSPACE_OWNER;
 	int64_t next_owner = 0;
@@ -31,7 +33,8 @@ enum err member_change_write(struct pg_conn *conn, const struct workspace *works
 		return ERR_CONFLICT;
 	if (err == OK && is_lowered && workspace->sponsor_id == change->user_id)
 		err = workspace_store_set_sponsor(conn, workspace->id, next_owner);
-	return err == OK ? workspace_store_set_role(conn, workspace->id, change->user_id,
-	                                            change->wanted)
-	                 : err;
+	if (err == OK)
+		err = workspace_store_set_role(conn, workspace->id, change->user_id,
+		                               change->wanted);
+	return err == OK ? invitation_end_void(r, conn, workspace->id, change->user_id) : err;
 }

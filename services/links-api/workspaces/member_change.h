@@ -33,12 +33,14 @@ enum err member_change_read_caller(const struct request *r, struct pg_conn *conn
                                    enum workspace_role *out) MUST_CHECK;
 
 /*
- * Writes a change that is allowed. If the sponsor of the workspace is no owner afterwards, the
- * longest-standing other owner is the sponsor. ERR_CONFLICT with is_last_owner: nobody else is an owner.
+ * Writes a change that is allowed, and ends the invitations that the member may no longer make. If the
+ * sponsor of the workspace is no owner afterwards, the longest-standing other owner is the sponsor.
+ * ERR_CONFLICT with is_last_owner: nobody else is an owner.
  * ERR_INVALID: the new sponsor has WORKSPACE_STORE_SPONSORED_MAX workspaces. Other errors of
  * pg_conn_query pass through.
  */
-enum err member_change_write(struct pg_conn *conn, const struct workspace *workspace,
+enum err member_change_write(const struct request *r, struct pg_conn *conn,
+                             const struct workspace *workspace,
                              struct member_change *change) MUST_CHECK;
 
 #endif

@@ -84,7 +84,7 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 		return ERR_CONFLICT;
 	if (err != OK || u->change.held == u->change.wanted)
 		return err;
-	err = member_change_write(conn, &workspace, &u->change);
+	err = member_change_write(u->request, conn, &workspace, &u->change);
 	return err == OK ? audit(u, conn) : err;
 }
 

@@ -154,36 +154,20 @@ enum err workspace_store_add_member(struct pg_conn *conn, int64_t id, int64_t us
 	return err;
 }
 
-/* role NULL: the membership ends. */
-static enum err write_role(struct pg_conn *conn, int64_t id, int64_t user_id, const char *role)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, id);
-	pg_params_int(&params, user_id);
-	if (!role)
-		return pg_conn_query(conn,
-		                     "DELETE FROM members WHERE workspace_id = $1 AND user_id = $2",
-		                     &params, NULL);
-	pg_params_text(&params, role);
-	return pg_conn_query(
-		conn, "UPDATE members SET role = $3 WHERE workspace_id = $1 AND user_id = $2",
-		&params, NULL);
-}
-
 enum err workspace_store_set_role(struct pg_conn *conn, int64_t id, int64_t user_id,
                                   enum workspace_role role)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
 	pg_params_int(&params, user_id);
-	enum err err = write_role(conn, id, user_id,
-	                          role == WORKSPACE_STRANGER ? NULL : membership_role_name(role));
-	return err == OK && role < WORKSPACE_OWNER
-	               ? pg_conn_query(conn,
-	                               "DELETE FROM invitations "
-	                               "WHERE workspace_id = $1 AND invited_by = $2",
-	                               &params, NULL)
-	               : err;
+	if (role == WORKSPACE_STRANGER)
+		return pg_conn_query(conn,
+		                     "DELETE FROM members WHERE workspace_id = $1 AND user_id = $2",
+		                     &params, NULL);
+	pg_params_text(&params, membership_role_name(role));
+	return pg_conn_query(
+		conn, "UPDATE members SET role = $3 WHERE workspace_id = $1 AND user_id = $2",
+		&params, NULL);
 }
 
 enum err workspace_store_set_sponsor(struct pg_conn *conn, int64_t id, int64_t user_id)

@@ -83,10 +83,7 @@ enum err workspace_store_other_owner(struct pg_conn *conn, int64_t id, int64_t u
 enum err workspace_store_add_member(struct pg_conn *conn, int64_t id, int64_t user_id,
                                     enum workspace_role role) MUST_CHECK;
 
-/*
- * Gives a member another role; WORKSPACE_STRANGER ends the membership. Who is no owner afterwards has
- * no open invitations: they might invite to more than the new role may.
- */
+/* Gives a member another role; WORKSPACE_STRANGER ends the membership. */
 enum err workspace_store_set_role(struct pg_conn *conn, int64_t id, int64_t user_id,
                                   enum workspace_role role) MUST_CHECK;
 

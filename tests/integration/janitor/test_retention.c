@@ -285,12 +285,17 @@ TEST_CASE(deletes_keys_uses_and_sessions_older_than_a_day)
 	                  "INSERT INTO email_confirmations SELECT id, 'c@d', sha256('c'), "
 	                  "clock_timestamp() - interval '1 s' FROM users WHERE email = 'a@b'");
 	test_database_run(
+		f->db, "INSERT INTO invitations (email, token_hash, invited_by, expires_at) "
+		       "SELECT d || '@b', sha256(d::text::bytea), id, now() - d * interval '1 day' "
+		       "FROM users, generate_series(29, 31, 2) AS d WHERE email = 'a@b'");
+	test_database_run(
 		f->db,
 		"INSERT INTO abuse_reports (link_id, slug, reason, created_at, closed_at) VALUES "
 		"(1, 'a', 'spam', now() - interval '900 days', now() - interval '401 days'), "
 		"(1, 'a', 'spam', now() - interval '900 days', now() - interval '399 days'), "
 		"(1, 'a', 'spam', now() - interval '900 days', NULL)");
-	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1507);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1508);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM invitations"), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM abuse_reports"), 2);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM password_resets"), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM sessions"), 2);

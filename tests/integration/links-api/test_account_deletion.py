@@ -132,7 +132,8 @@ def test_users_keep_settings_for_all_their_browsers(new_user, expect):
     user = new_user()
     before = user.call("GET", "/api/auth/me").json["user"]
     assert (before["tz"], before["locale"], before["theme"]) == (None, None, "system")
-    for change in ({"tz": "Europe/Berlin"}, {"locale": "pt-BR", "theme": "dark"}, {"tz": "CET"}, {"locale": None}, {"tz": None, "theme": "light"}):
+    changes = {"tz": "Europe/Berlin"}, {"locale": "pt-BR", "theme": "dark"}, {"tz": "CET"}, {"locale": None}, {"tz": None, "theme": "light"}
+    for change in (*changes, {"workspace_id": None}, {"workspace_id": before["id"]}):
         before |= change
         assert user.call("PATCH", "/api/auth/me", change).json == {"user": before}, change
     assert user.call("GET", "/api/auth/me").json == {"user": before}
@@ -140,6 +141,8 @@ def test_users_keep_settings_for_all_their_browsers(new_user, expect):
         assert user.call("PATCH", "/api/auth/me", {"locale": locale}).status == 200, locale
     for locale in ("", "d", "DE", "de_DE", "de-de", "de-D", "de-DEU", "german", "de-", "de-Latn-", "zh-hans", "de-DE-DE", "es-41", "../de", 7):
         expect(user.call("PATCH", "/api/auth/me", {"locale": locale}), 400, "/locale")
+    for workspace in (0, -1, 1.5, "7", True):
+        expect(user.call("PATCH", "/api/auth/me", {"workspace_id": workspace}), 400, "/workspace_id")
     for tz in ("", "Europe/Nowhere", "europe/berlin", "+01:00", "x" * 48, "'; --", 1):
         expect(user.call("PATCH", "/api/auth/me", {"tz": tz, "theme": "dark"}), 400, "/tz")
     expect(user.call("PATCH", "/api/auth/me", {"theme": "blue", "tz": 1, "locale": 2}), 400, "/theme", "/tz", "/locale")

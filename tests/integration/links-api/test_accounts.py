@@ -34,7 +34,7 @@ def test_an_account_can_be_registered_and_used(anonymous):
     made = register(anonymous, email, name="Änn")
     assert made.status == 201
     user = made.json["user"]
-    assert set(user) == {"id", "email", "email_confirmed_at", "second_factor", "name", "role", "links_per_day", "tz", "locale", "theme", "mail_dead_links", "mail_monthly_report", "created_at"}
+    assert set(user) == {"id", "email", "email_confirmed_at", "second_factor", "name", "role", "links_per_day", "tz", "locale", "theme", "workspace_id", "mail_dead_links", "mail_monthly_report", "created_at"}
     assert (user["email"], user["name"], user["role"]) == (email, "Änn", "user")
 
     answer = login(anonymous, email.upper())

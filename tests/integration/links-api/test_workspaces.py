@@ -240,7 +240,7 @@ def test_an_invitation_makes_a_member_once(team, database, expect):
     assert team.of("owner").call("GET", "/api/invitations").json == {"invitations": [made["invitation"]]}
     nobody = Api(team.owner.base)
     look = nobody.call("POST", "/api/invitations/look", {"token": made["token"]})
-    assert look.status == 200 and look.json["workspace"] == {"id": team.id, "name": "Team"} and look.json["role"] == "editor"
+    assert look.status == 200 and look.json["workspace"] == {"id": team.id, "name": "Team", "requires_second_factor": False} and look.json["role"] == "editor"
     assert team.stranger.email.split("@")[0] not in str(look.json).lower(), "whoever found the link learns no address"
     expect(nobody.call("POST", "/api/invitations/accept", {"token": made["token"]}), 401)
     accepted = team.stranger.call("POST", "/api/invitations/accept", {"token": made["token"]})
@@ -248,7 +248,7 @@ def test_an_invitation_makes_a_member_once(team, database, expect):
     assert role_of(database, team.stranger, team.id) == "editor"
     for path in ("look", "accept"):
         again = team.stranger.call("POST", f"/api/invitations/{path}", {"token": made["token"]})
-        assert kind_of(again) == (404, "no-invitation")
+        assert kind_of(again) == (404, "invitation-used")
     entries = database.run("SELECT action, actor_id, details FROM audit_log WHERE workspace_id = %s AND action ~ 'invitation|member' ORDER BY id", team.id)
     assert entries == [("invitation.create", team.admin.id, {}), ("member.create", team.stranger.id, {"invited_by": team.admin.id, "role": "editor"})]
 
@@ -261,25 +261,59 @@ def test_an_invitation_for_another_address_is_refused_without_naming_it(team, pe
     assert team.stranger.call("POST", "/api/invitations/accept", {"token": token}).status == 200, "it is still there"
 
 
-def test_invitations_end_by_time_revocation_a_newer_one_and_the_inviters_end(team, database):
-    def accept(token):
-        return kind_of(team.stranger.call("POST", "/api/invitations/accept", {"token": token}))
+def test_whoever_holds_an_ended_invitation_is_told_why_and_its_maker_still_sees_the_expired_one(team, database):
+    def end_of(token):
+        kinds = {kind_of(team.stranger.call("POST", f"/api/invitations/{path}", {"token": token})) for path in ("look", "accept")}
+        assert len(kinds) == 1, kinds
+        return kinds.pop()
 
-    ended = (404, "no-invitation")
-    first, second = (invite(team.of("admin"), team.stranger.email)["token"] for _ in range(2))
-    assert accept(first) == ended, "the second one has replaced it"
+    def listed():
+        return [(each["id"], each["state"]) for each in team.of("admin").call("GET", "/api/invitations").json["invitations"]]
+
+    first, second = (invite(team.of("admin"), team.stranger.email) for _ in range(2))
+    assert end_of(first["token"]) == (404, "invitation-replaced") and listed() == [(second["invitation"]["id"], "open")]
     database.run("UPDATE invitations SET expires_at = clock_timestamp()")
-    assert accept(second) == ended and team.of("admin").call("GET", "/api/invitations").json == {"invitations": []}
+    assert end_of(second["token"]) == (404, "invitation-expired") and listed() == [(second["invitation"]["id"], "expired")]
     third = invite(team.of("admin"), team.stranger.email)
+    assert listed() == [(third["invitation"]["id"], "open")], "a new one takes its place"
     assert team.of("owner").call("DELETE", f"/api/invitations/{third['invitation']['id']}").status == 204
-    assert accept(third["token"]) == ended
-    fourth = invite(team.of("admin"), team.stranger.email)["token"]
-    assert team.of("owner").call("PATCH", f"/api/members/{team.admin.id}", {"role": "editor"}).status == 204
-    assert accept(fourth) == ended, "who may invite no more has no open invitations"
-    fifth = invite(team.of("owner"), team.stranger.email)["token"]
+    assert team.of("owner").call("DELETE", f"/api/invitations/{third['invitation']['id']}").status == 404
+    assert end_of(third["token"]) == (404, "invitation-revoked") and listed() == []
+    fourth = invite(team.of("admin"), team.stranger.email)
+    assert team.stranger.call("POST", "/api/invitations/accept", {"token": fourth["token"]}).status == 200
+    assert end_of(fourth["token"]) == (404, "invitation-used") and listed() == []
+    fifth = invite(team.of("owner"), unique_email())
     assert team.of("owner").call("DELETE", "/api/workspace", {"name": "Team"}).status == 204
-    assert accept(fifth) == ended
-    assert accept("wmi_" + "x" * 43) == ended and accept("") == ended
+    for token in (fifth["token"], "wmi_" + "x" * 43, ""):
+        assert end_of(token) == (404, "no-invitation")
+
+
+@pytest.mark.parametrize("how", ["is demoted", "is removed", "leaves", "is blocked"])
+def test_the_invitations_of_who_may_no_longer_invite_end_and_the_log_says_so(team, database, how):
+    made = invite(team.of("admin"), team.stranger.email)
+    path = f"/api/members/{team.admin.id}"
+    by = "admin" if how == "leaves" else "owner"
+    if how == "is blocked":
+        database.run("UPDATE users SET blocked = true WHERE id = %s", team.admin.id)
+    else:
+        assert team.of(by).call(*(("PATCH", path, {"role": "editor"}) if how == "is demoted" else ("DELETE", path))).status == 204
+        entries = database.run("SELECT actor_id, subject_id FROM audit_log WHERE workspace_id = %s AND action = 'invitation.end'", team.id)
+        assert entries == [(getattr(team, by).id, made["invitation"]["id"])]
+        entry = team.of("owner").call("GET", "/api/audit?action=invitation.end").json["entries"][0]
+        assert entry["subject_name"] == team.stranger.email
+    assert kind_of(team.stranger.call("POST", "/api/invitations/accept", {"token": made["token"]})) == (404, "invitation-revoked")
+    assert [each["state"] for each in team.of("owner").call("GET", "/api/invitations").json["invitations"]] == ["void"]
+
+
+def test_handing_over_ends_only_the_invitations_that_an_admin_may_not_make(team, people):
+    (other,) = people()
+    kept, ended = invite(team.of("owner"), team.stranger.email, "admin"), invite(team.of("owner"), other.email, "owner")
+    assert team.of("owner").call("PATCH", f"/api/members/{team.admin.id}", {"role": "owner"}).status == 204
+    assert team.of("owner").call("PATCH", f"/api/members/{team.owner.id}", {"role": "admin"}).status == 204
+    assert kind_of(other.call("POST", "/api/invitations/accept", {"token": ended["token"]})) == (404, "invitation-revoked")
+    assert team.stranger.call("POST", "/api/invitations/accept", {"token": kept["token"]}).status == 200
+    log = team.of("admin").call("GET", "/api/audit?action=invitation.end").json["entries"]
+    assert [(each["subject_id"], each["actor_id"]) for each in log] == [(ended["invitation"]["id"], team.owner.id)]
 
 
 def test_who_may_invite_whom(team, database, expect):
@@ -374,10 +408,10 @@ def test_an_invitation_lets_its_address_register_where_nobody_else_may(start, da
     assert made.status == 201 and database.run("SELECT workspace_id, role FROM members WHERE user_id = %s ORDER BY role", made.json["user"]["id"]) == [
         (team.id, "editor"), (made.json["user"]["id"], "owner")
     ]  # fmt: skip
-    assert kind_of(register(unique_email(), invitation=tokens[0])) == (404, "no-invitation")
+    assert kind_of(register(unique_email(), invitation=tokens[0])) == (404, "invitation-used")
     assert register(emails[1], invitation=tokens[1]).status == 201
     assert nobody.call("POST", "/api/auth/login", {"email": emails[1], "password": PASSWORD}).status == 200
-    assert database.value("SELECT count(*) FROM invitations WHERE email = ANY(%s)", emails) == 0
+    assert database.run("SELECT DISTINCT ended FROM invitations WHERE email = ANY(%s)", emails) == [("used",)]
 
 
 # --- the end of a workspace ---
