@@ -3,6 +3,7 @@
 import base64
 import re
 import time
+import urllib.parse
 
 import pytest
 from clients import Api, totp, unique_email
@@ -796,9 +797,19 @@ def test_logging_out_ends_the_session(page, window, user):
     window.goto("/links")
     window.log_out()
     expect(page.get_by_role("link", name="Log in")).to_be_visible()
+    expect(page).to_have_url(f"{window.base}/app/start")
     assert page.evaluate("document.cookie") == ""
     window.goto("/links")
     expect(page.get_by_role("heading", level=1)).to_have_text("Welcome back")
+
+
+@pytest.mark.parametrize("next_page", ["/start", "/login", "/register?next=%2Fstart", "/reset", "//evil.example/"])
+def test_a_login_never_leads_to_a_page_of_guests(window, user, next_page):
+    window.page.goto(f"{window.base}/app/login?next={urllib.parse.quote(next_page)}")
+    window.login(user.email)
+    window.page.reload()
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Links")
+    expect(window.page).to_have_url(re.compile(r"/app/w/\d+/(links)?$"))
 
 
 def menu_of(page, tag, action):

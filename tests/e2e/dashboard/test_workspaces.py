@@ -1,11 +1,14 @@
 """Workspaces as new people use them: an owner, an editor, a viewer, an administrator, and somebody who was invited and has no account. In
 Chromium, on the real services."""
 
+import base64
 import re
+import time
 import urllib.parse
 
+import psycopg2
 import pytest
-from clients import Api, unique_email
+from clients import Api, totp, unique_email
 
 from dashboard.browser import PASSWORD, expect
 from dashboard.test_pages import COLOR_RULES, PHONE, WIDE, make_admin, picture
@@ -206,7 +209,7 @@ def test_somebody_who_is_logged_in_with_another_address_is_told_and_comes_in_wit
     window = enter(user)
     page = window.page
     page.goto(f"{window.base}/app/invitation#{address.partition('#')[2]}")
-    expect(page.get_by_text(f"and you are {user.email}")).to_be_visible()
+    expect(page.get_by_text(f"or ask whoever invited you to invite {user.email}.")).to_be_visible()
     expect(page.get_by_role("button", name="Accept the invitation")).to_have_count(0)
     assert window.violations() == []
     page.get_by_role("main").get_by_role("button", name="Log out").click()
@@ -347,6 +350,118 @@ def test_an_owner_hands_over_and_leaves_and_the_last_one_cannot(team, enter):
     window.goto(f"/w/{team.id}/links")
     expect(page.get_by_role("heading", level=1)).to_have_text("This workspace does not exist")
     assert window.violations() == []
+
+
+def test_a_workspace_that_requires_a_second_factor_says_so_and_opens_once_it_is_set_up(team, enter, user):
+    token = team.invite(user.email, "editor").partition("#")[2]
+    team.call("PATCH", "", {"requires_second_factor": True}, None)
+    window = enter(user)
+    page = window.page
+    page.goto(f"{window.base}/app/invitation#{token}")
+    expect(page.get_by_role("main")).to_contain_text("a second factor")
+    expect(page.get_by_role("main")).to_contain_text("recovery codes")
+    page.get_by_role("button", name="Accept the invitation").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Acme requires a second factor")
+    expect(page.get_by_role("main")).to_contain_text("recovery codes")
+    expect(page).to_have_url(re.compile(rf"/app/w/{team.id}/(links)?$"))
+    assert window.violations() == []
+    picture(window, "/factor-required", "light-wide")
+    page.get_by_role("button", name="Set up").press("Enter")
+    expect(page.get_by_label("Code", exact=True)).to_be_focused()
+    secret = base64.b32decode(page.locator("p.mono").inner_text().replace(" ", ""))
+    page.keyboard.type(totp(secret, int(time.time()) // 30))
+    page.keyboard.press("Enter")
+    expect(page.locator("pre.secret")).to_be_focused()
+    assert window.violations() == []
+    page.get_by_role("button", name="I have kept them").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Links")
+    expect(page.get_by_role("button", name="Workspace: Acme")).to_be_visible()
+
+
+def test_who_hands_over_or_removes_somebody_is_told_which_invitations_end(team, enter):
+    owner, editor, admins = (unique_email() for _ in range(3))
+    team.invite(owner, "owner")
+    team.invite(editor, "editor")
+    team.call("POST", "/invitations", {"email": admins, "role": "viewer"}, team.admin)
+    window = enter(team.owner)
+    page = window.page
+    window.goto(f"/w/{team.id}/members")
+    act(page, team.admin.email, "Remove")
+    expect(page.get_by_role("dialog")).to_contain_text(f"These invitations end: {admins}.")
+    page.keyboard.press("Escape")
+    window.goto(f"/w/{team.id}/workspace")
+    page.get_by_label("To", exact=True).select_option(team.admin.email)
+    page.get_by_role("button", name="Hand over").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(f"These invitations end: {owner}.")
+    assert dialog.bounding_box()["width"] <= 480
+    dialog.get_by_role("button", name="Hand over").click()
+    expect(page.get_by_text("Your role here: Administrator")).to_be_visible()
+    page.get_by_role("link", name="Members").first.click()
+    invited = page.get_by_role("region", name="Invitations").get_by_role("listitem")
+    expect(invited.filter(has_text=owner)).to_contain_text("Ended: its maker may no longer invite.")
+    expect(invited.filter(has_text=editor)).to_contain_text("Valid until")
+    page.get_by_role("link", name="Settings", exact=True).click()
+    page.get_by_role("link", name="Audit log").click()
+    expect(row(page, "invitation.end")).to_contain_text(owner)
+
+
+def test_an_expired_invitation_stays_in_the_list_to_invite_again_and_its_holder_is_told(team, env, enter, browser):
+    email = unique_email()
+    first = team.invite(email, "viewer")
+    with psycopg2.connect(env["ADMIN_PG_URL"]) as connection:
+        connection.cursor().execute("UPDATE invitations SET expires_at = now() WHERE email = %s", (email,))
+    guest = browser.open()
+    guest.goto(f"/invitation#{first.partition('#')[2]}")
+    expect(guest.page.get_by_role("main")).to_contain_text("Its week is over.")
+    guest.close()
+    window = enter(team.owner)
+    page = window.page
+    window.goto(f"/w/{team.id}/members")
+    entry = page.get_by_role("region", name="Invitations").get_by_role("listitem").filter(has_text=email)
+    expect(entry).to_contain_text("Expired")
+    entry.get_by_role("button", name=f"Invite {email} again").click()
+    dialog = page.get_by_role("dialog", name="Invite to Acme")
+    expect(dialog.get_by_label("E-mail address")).to_have_value(email)
+    expect(dialog.get_by_role("radio", name=re.compile("^Viewer"))).to_be_checked()
+    dialog.get_by_role("button", name="Make invitation").click()
+    shown = page.get_by_role("dialog", name="Invitation made")
+    secret = shown.locator(".secret").inner_text()
+    shown.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text=secret[-20:])).to_have_count(0)
+    shown.get_by_role("button", name="Done").click()
+    expect(entry).to_contain_text("Valid until")
+    # Before a second one, the dialog says that the first one ends.
+    page.get_by_role("button", name="Invite", exact=True).click()
+    page.get_by_label("E-mail address").fill(email.upper())
+    expect(page.get_by_role("dialog")).to_contain_text("Invited already. A new invitation ends the one before.")
+
+
+def test_a_login_in_another_browser_opens_the_workspace_of_the_last_visit(team, enter, browser):
+    # Somebody who was never there comes to the one that they share.
+    window = enter(team.editor)
+    window.goto("/")
+    expect(window.page.get_by_role("button", name="Workspace: Acme")).to_be_visible()
+    switch(window.page, "Personal")
+    expect(window.page.get_by_role("button", name="Workspace: Personal")).to_be_visible()
+    for name in ("Personal", "Acme"):
+        other = browser.open()
+        other.enter(team.editor.email)
+        expect(other.page.get_by_role("button", name=f"Workspace: {name}")).to_be_visible()
+        if name == "Personal":
+            switch(other.page, "Acme")
+            expect(other.page.get_by_role("button", name="Workspace: Acme")).to_be_visible()
+        other.close()
+
+
+def test_the_number_of_members_is_that_of_now(team, enter, user):
+    window = enter(team.owner)
+    window.goto(f"/w/{team.id}/members")
+    token = team.invite(user.email, "editor").partition("#")[2]
+    assert user.call("POST", "/api/invitations/accept", {"token": token}).status == 200
+    window.page.get_by_role("link", name="Settings", exact=True).click()
+    expect(window.page.get_by_role("link", name="5 members")).to_be_visible()
 
 
 def test_a_workspace_is_deleted_only_after_its_name_and_restored(team, enter):

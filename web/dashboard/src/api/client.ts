@@ -79,16 +79,16 @@ export const api = { GET: caller("GET"), POST: caller("POST"), PUT: caller("PUT"
 
 let onUnauthorized: () => Promise<boolean> = async () => false;
 let onUnknownZone: () => void = () => {};
-let onFactorRequired: () => void = () => {};
+let onLoginNeeds: (kind: string) => void = () => {};
 
 /**
- * Called when a request is rejected because the session has ended, the server does not know the time zone, or a second factor is missing.
- * unauthorized: whether the person is logged in again.
+ * Called when a request is rejected because the session has ended, the server does not know the time zone, or a second factor or a
+ * confirmed address is missing. unauthorized: whether the person is logged in again.
  */
-export function setRejectionHandlers(unauthorized: () => Promise<boolean>, unknownZone: () => void, factorRequired: () => void): void {
+export function setRejectionHandlers(unauthorized: () => Promise<boolean>, unknownZone: () => void, loginNeeds: (kind: string) => void): void {
   onUnauthorized = unauthorized;
   onUnknownZone = unknownZone;
-  onFactorRequired = factorRequired;
+  onLoginNeeds = loginNeeds;
 }
 
 interface Outcome<T> {
@@ -116,7 +116,7 @@ export async function unwrap<T>(call: Promise<Outcome<T>>, rejected = () => {}):
   const error = toApiError(outcome.response, outcome.error);
   if (isSessionOver(outcome)) rejected();
   if (error.fields.tz) onUnknownZone();
-  if (error.kind === "second-factor-required" || error.kind === "address-unconfirmed") onFactorRequired();
+  if (error.kind === "second-factor-required" || error.kind === "address-unconfirmed") onLoginNeeds(error.kind);
   throw error;
 }
 

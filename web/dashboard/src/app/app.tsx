@@ -8,7 +8,7 @@ import { HelpDialog, useGlobalKeys } from "./keyboard";
 import { currentWorkspaceId } from "../lib/workspace";
 import { currentPlace, href, navigate, usePlace } from "./router";
 import { type PageProps, roleNeeded, type Route, routeOf } from "./routes";
-import { can, currentWorkspace, sessionError, useSessionOver, useUser, useWorkspaces } from "./session";
+import { can, currentWorkspace, sessionError, useFactorNeeded, useSessionOver, useUser, useWorkspaces } from "./session";
 import { useZoneSetting } from "./settings";
 import { Shell } from "./shell";
 import { Toasts } from "./toasts";
@@ -16,6 +16,7 @@ import { lazy } from "../lib/lazy";
 
 const Command = lazy(() => import("./command"), 0);
 const Relogin = lazy(() => import("./relogin"), 0);
+const FactorNeeded = lazy(() => import("../pages/factor_needed"), 6);
 
 interface Loaded {
   route: Route;
@@ -23,7 +24,7 @@ interface Loaded {
   error?: ApiError;
 }
 
-/** Where a visitor goes who is not logged in. The login returns to the page that was asked for. */
+/** Where a visitor of this page goes who is not logged in. The login returns to it. */
 function placeWithoutLogin(): string {
   const { path, workspace } = currentPlace();
   if (path === "/" && !workspace) return href("/start");
@@ -58,6 +59,7 @@ export function App() {
   const { path, workspace } = usePlace();
   const user = useUser();
   const isSessionOver = useSessionOver();
+  const isFactorNeeded = useFactorNeeded() && path !== "/account";
   const workspaces = useWorkspaces();
   const [loaded, setLoaded] = useState<Loaded>();
   const [isHelpOpen, setHelpOpen] = useState(false);
@@ -72,7 +74,8 @@ export function App() {
   const needsLogin = route !== undefined && route.access !== "anyone" && user === null;
 
   useEffect(() => {
-    if (needsLogin) navigate(placeWithoutLogin(), { replace: true });
+    // Who logs out may have gone on to a page of guests already.
+    if (needsLogin && currentPlace().path === path) navigate(placeWithoutLogin(), { replace: true });
   }, [needsLogin, path]);
 
   useEffect(() => {
@@ -99,7 +102,9 @@ export function App() {
   return (
     <>
       <Shell isBare={route?.isBare ?? false} onHelp={() => setHelpOpen(true)} onCommand={openCommand}>
-        {!route || (user && !isAllowed) ? (
+        {user && isFactorNeeded && (role || !currentWorkspace()) ? (
+          <FactorNeeded />
+        ) : !route || (user && !isAllowed) ? (
           <Missing />
         ) : Page && isAllowed ? (
           <Page id={id} key={path} />

@@ -1,12 +1,11 @@
 import { api, ApiError, asApiError, setRejectionHandlers, unwrap, type User, type Workspace } from "../api/client";
 import { forgetDrafts } from "../lib/drafts";
 import { forgetValues } from "../lib/filters";
-import { readLocal, writeLocal } from "../lib/local";
 import { isAtLeast, type Role } from "../lib/roles";
 import { createStore, useStore } from "../lib/store";
 import { currentWorkspaceId, setCurrentWorkspaceId, startIn } from "../lib/workspace";
 import { currentPlace, href, navigate } from "./router";
-import { adoptSettings, leaveZone } from "./settings";
+import { adoptSettings, keepSetting, leaveZone } from "./settings";
 
 /** undefined: not known yet; null: nobody is logged in. The session itself is a cookie that no script can read. */
 const user = createStore<User | null | undefined>(undefined);
@@ -61,18 +60,37 @@ async function loadWorkspaces(): Promise<readonly Workspace[]> {
   }
 }
 
-/** The workspace of the address; without one, or if the person may not see it, that of the last visit, their own, or any. */
+/**
+ * The workspace of the address; without one, or if the person may not see it, that of their last visit in any browser. Who was in
+ * none yet comes to one that they share, or else to their own.
+ */
 export async function enterWorkspace(person: User): Promise<void> {
   const list = await loadWorkspaces();
   const asked = currentPlace().workspace;
   const isForeign = asked && person.role === "admin" && !list.some((each) => each.id === asked);
   const foreign = isForeign ? await loadForeign(asked) : undefined;
   const open = list.filter((each) => !each.deleted_at);
-  const [entered] = [asked, readLocal("workspace", 0), person.id].flatMap((id) => open.filter((each) => each.id === id));
-  const shown = foreign ?? entered ?? open[0];
+  const withId = (id: number | null | undefined) => open.find((each) => each.id === id);
+  const own = withId(asked) ?? withId(person.workspace_id) ?? open.find((each) => each.members > 1) ?? withId(person.id) ?? open[0];
+  const shown = foreign ?? own;
   workspaces.set(foreign ? [...list, foreign] : list);
   setCurrentWorkspaceId(shown?.id ?? 0);
-  writeLocal("workspace", shown?.id ?? 0);
+  if (shown === own && own && own.id !== person.workspace_id) await keepSetting({ workspace_id: own.id });
+}
+
+/** The server has refused something for want of a second factor. */
+const lacksFactor = createStore(false);
+
+/** Whether nothing of the workspace that this document shows can be seen until a second factor is set up. Without one shown: of any. */
+export function useFactorNeeded(): boolean {
+  const isLacking = useStore(lacksFactor);
+  const shown = useWorkspaces().find((each) => each.id === currentWorkspaceId());
+  return isLacking && (shown?.requires_second_factor ?? true);
+}
+
+function refuse(kind: string): void {
+  if (kind === "second-factor-required") lacksFactor.set(true);
+  else navigate(href("/account"));
 }
 
 /** Requests that wait for the person to log in again: whether they have. */
@@ -108,7 +126,7 @@ export function giveUpSession(): void {
 
 /** Finds out who is logged in. If that fails, it goes on trying until it is known. */
 export async function startSession(): Promise<void> {
-  setRejectionHandlers(waitForLogin, leaveZone, () => navigate(href("/account")));
+  setRejectionHandlers(waitForLogin, leaveZone, refuse);
   try {
     const answer = await unwrap(api.GET("/api/auth/session"));
     if (answer.user) await enterWorkspace(answer.user);

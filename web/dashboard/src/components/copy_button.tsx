@@ -28,12 +28,20 @@ export async function copyText(text: string, beside: Element = document.activeEl
   }
 }
 
-export function CopyButton({ text, label, withText = false }: { text: string; label: string; withText?: boolean }) {
+interface Props {
+  text: string;
+  label: string;
+  withText?: boolean;
+  /** No message repeats it. */
+  isSecret?: boolean;
+}
+
+export function CopyButton({ text, label, withText = false, isSecret = false }: Props) {
   const [isDone, setDone] = useState(false);
   const timer = useRef(0);
   const copy = async (button: Element) => {
-    if (!(await copyText(text, button))) return notify(t("copy.failed", { text }), { isError: true });
-    notify(t("copied", { text }));
+    if (!(await copyText(text, button))) return notify(t("copy.failed", { text: isSecret ? "…" : text }), { isError: true });
+    notify(isSecret ? t("copied.short") : t("copied", { text }));
     setDone(true);
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => setDone(false), 2000);

@@ -77,6 +77,8 @@ export function Dialog({ title, onClose, children, isSheet = false, isWide = fal
 interface ConfirmProps {
   title: string;
   text: string;
+  /** A second paragraph. */
+  more?: string;
   action: string;
   /** The text of the button that does nothing. */
   cancel?: string;
@@ -84,10 +86,11 @@ interface ConfirmProps {
   onClose: () => void;
 }
 
-export function Confirm({ title, text, action, cancel = t("cancel"), onConfirm, onClose }: ConfirmProps) {
+export function Confirm({ title, text, more, action, cancel = t("cancel"), onConfirm, onClose }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{text}</p>
+      {more && <p>{more}</p>}
       <footer class="dialog-foot">
         <button type="button" class="button" onClick={onClose}>
           {cancel}

@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
 import { api, type Schemas, unwrap } from "../api/client";
-import { useQuery } from "../api/use_query";
+import { type Query, useQuery } from "../api/use_query";
 import { useInstance } from "../app/instance";
-import { can, currentWorkspace } from "../app/session";
+import { can, currentUser, currentWorkspace } from "../app/session";
 import { notify } from "../app/toasts";
 import { t } from "../i18n";
 import { formatTime } from "../lib/format";
-import { ROLES, type Role } from "../lib/roles";
+import { isAtLeast, ROLES, type Role } from "../lib/roles";
 import { Confirm, Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { SubmitButton, TextField } from "./field";
@@ -14,6 +14,22 @@ import { SecretDialog } from "./secret_dialog";
 import { useAction } from "./use_action";
 
 type Invitation = Schemas["Invitation"];
+type InvitationList = Query<Schemas["InvitationList"]>;
+
+/** Those of the workspace, or of the instance; for who may not invite, none. */
+export function useInvitations(isOfInstance = false): InvitationList {
+  const load = (signal: AbortSignal) => unwrap(isOfInstance ? api.GET("/api/admin/invitations", { signal }) : api.GET("/api/invitations", { signal }));
+  return useQuery(isOfInstance || can("admin") ? `invitations ${isOfInstance}` : null, load);
+}
+
+/** The sentence that names the invitations of a member which end with another role. Without one: with the membership. */
+export function endsInvitations({ data }: InvitationList, maker: number, role?: Role): string {
+  const me = currentUser();
+  if (maker === me?.id && me.role === "admin") return ""; // who may invite everywhere
+  const keeps = (invited: Role | null) => isAtLeast(role, invited === "owner" ? "owner" : "admin");
+  const ended = data?.invitations.filter((each) => each.state === "open" && each.invited_by === maker && !keeps(each.role)) ?? [];
+  return ended.length > 0 ? t("invitations.end", { emails: ended.map((each) => each.email).join(", ") }) : "";
+}
 
 /** Only an owner makes owners. */
 export function RoleField({ role, onChange }: { role: Role; onChange: (role: Role) => void }) {
@@ -32,6 +48,7 @@ export function RoleField({ role, onChange }: { role: Role; onChange: (role: Rol
 }
 
 interface Props {
+  query: InvitationList;
   /** Into the instance alone, which administrators do, and so without a role. */
   isOfInstance?: boolean;
   isInviting: boolean;
@@ -39,9 +56,10 @@ interface Props {
   onClose: () => void;
 }
 
-function InviteDialog({ isOfInstance = false, onClose, onMade }: Omit<Props, "isInviting"> & { onMade: () => void }) {
-  const [email, setEmail] = useState("");
-  const [role, setRole] = useState<Role>("editor");
+/** again: one that has ended. */
+function InviteDialog({ query, isOfInstance = false, again, onClose }: Omit<Props, "isInviting"> & { again?: Invitation }) {
+  const [email, setEmail] = useState(again?.email ?? "");
+  const [role, setRole] = useState<Role>(again?.role ?? "editor");
   const hasMail = useInstance()?.mail;
   const [made, setMade] = useState<Schemas["InvitationCreationAnswer"]>();
   // While it is made, the dialog stays: nothing else shows the address.
@@ -51,18 +69,19 @@ function InviteDialog({ isOfInstance = false, onClose, onMade }: Omit<Props, "is
     event.preventDefault();
     void run(async () => {
       setMade(await unwrap(isOfInstance ? api.POST("/api/admin/invitations", { body: { email } }) : api.POST("/api/invitations", { body: { email, role } })));
-      onMade();
+      query.reload();
     });
   };
   if (made) {
     const text = t(hasMail ? "invitation.made.mail" : "invitation.made.text", { email: made.invitation.email, time: formatTime(made.invitation.expires_at) });
     return <SecretDialog title={t("invitation.made")} text={text} secret={new URL(made.url, location.origin).href} label={t("invitation.copy")} onClose={onClose} />;
   }
+  const isOpen = query.data?.invitations.some((each) => each.state === "open" && each.email.toLowerCase() === email.trim().toLowerCase());
   return (
     <Dialog title={t("invite.title", { name: (!isOfInstance && currentWorkspace()?.name) || location.host })} onClose={() => isBusy || onClose()}>
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
-        <TextField label={t("email")} hint={t("invite.hint")} type="email" required autofocus autocomplete="off" maxLength={254} value={email} error={error?.fields.email} onInput={setEmail} />
+        <TextField label={t("email")} hint={t(isOpen ? "invite.replaces" : "invite.hint")} type="email" required autofocus autocomplete="off" maxLength={254} value={email} error={error?.fields.email} onInput={setEmail} />
         {!isOfInstance && <RoleField role={role} onChange={setRole} />}
         <footer class="dialog-foot">
           <SubmitButton isBusy={isBusy}>{t("invite.action")}</SubmitButton>
@@ -72,9 +91,30 @@ function InviteDialog({ isOfInstance = false, onClose, onMade }: Omit<Props, "is
   );
 }
 
-/** Those that nobody has accepted yet, and the dialog for another one. */
-export function Invitations({ isOfInstance = false, isInviting, onClose }: Props) {
-  const { data, error, reload } = useQuery(`invitations ${isOfInstance}`, (signal) => unwrap(isOfInstance ? api.GET("/api/admin/invitations", { signal }) : api.GET("/api/invitations", { signal })));
+function InvitationRow({ invitation, onRevoke, onAgain }: { invitation: Invitation; onRevoke: () => void; onAgain: () => void }) {
+  const { email, role, state, expires_at } = invitation;
+  const isOpen = state === "open";
+  const until = t(isOpen ? "invitation.until" : state === "expired" ? "invitation.expired" : "invitation.void", { time: formatTime(expires_at) });
+  return (
+    <li class="row">
+      <span class="row-main">
+        <span>{email}</span>
+        <span class="muted">
+          {role && `${t(`role.${role}`)} · `}
+          {until}
+        </span>
+      </span>
+      <button type="button" class="button" aria-label={t(isOpen ? "key.revoke.one" : "invite.again.one", { name: email })} onClick={isOpen ? onRevoke : onAgain}>
+        {t(isOpen ? "revoke" : "invite.again")}
+      </button>
+    </li>
+  );
+}
+
+/** Those that nobody has accepted, and the dialog for another one. */
+export function Invitations({ query, isOfInstance = false, isInviting, onClose }: Props) {
+  const { data, error, reload } = query;
+  const [again, setAgain] = useState<Invitation>();
   const [revoking, setRevoking] = useState<Invitation>();
   const action = useAction();
   const revoke = ({ id, email }: Invitation) =>
@@ -93,23 +133,13 @@ export function Invitations({ isOfInstance = false, isInviting, onClose }: Props
           <h2 class="card-head">{t("invitations")}</h2>
           <ul class="rows">
             {data.invitations.map((invitation) => (
-              <li class="row" key={invitation.id}>
-                <span class="row-main">
-                  <span>{invitation.email}</span>
-                  <span class="muted">
-                    {invitation.role && `${t(`role.${invitation.role}`)} · `}
-                    {t("invitation.until", { time: formatTime(invitation.expires_at) })}
-                  </span>
-                </span>
-                <button type="button" class="button" aria-label={t("key.revoke.one", { name: invitation.email })} onClick={() => setRevoking(invitation)}>
-                  {t("revoke")}
-                </button>
-              </li>
+              <InvitationRow invitation={invitation} onRevoke={() => setRevoking(invitation)} onAgain={() => setAgain(invitation)} key={invitation.id} />
             ))}
           </ul>
         </section>
       )}
-      {isInviting && <InviteDialog isOfInstance={isOfInstance} onClose={onClose} onMade={reload} />}
+      {isInviting && <InviteDialog query={query} isOfInstance={isOfInstance} onClose={onClose} />}
+      {again && <InviteDialog query={query} isOfInstance={isOfInstance} again={again} onClose={() => setAgain(undefined)} />}
       {revoking && <Confirm title={t("key.revoke.title", { name: revoking.email })} text={t("invitation.revoke.text")} action={t("revoke")} onConfirm={() => revoke(revoking)} onClose={() => setRevoking(undefined)} />}
     </>
   );

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type ApiError, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
@@ -20,9 +20,9 @@ function RecoveryCodes({ codes, onDone }: { codes: string[]; onDone: () => void 
   return (
     <>
       <p>{t("recovery.text")}</p>
-      <pre class="secret mono" translate={false}>{text}</pre>
+      <pre class="secret mono" translate={false} tabIndex={-1}>{text}</pre>
       <div class="button-row">
-        <CopyButton withText text={text} label={t("recovery.copy")} />
+        <CopyButton isSecret withText text={text} label={t("recovery.copy")} />
         <button type="button" class="button" onClick={() => saveFile(new Blob([`${text}\n`], { type: "text/plain" }), "waymark-recovery-codes.txt")}>
           {t("recovery.save")}
         </button>
@@ -48,7 +48,7 @@ function FirstCode({ offer, onCodes }: { offer: Schemas["SecondFactorSecret"]; o
       <div class="qr-preview">
         <QrImage text={offer.otpauth_url} label={t("factor.qr")} />
         <p class="mono" translate={false}>
-          {offer.secret.replace(/(.{4})(?=.)/g, "$1 ")} <CopyButton text={offer.secret} label={t("factor.copy")} />
+          {offer.secret.replace(/(.{4})(?=.)/g, "$1 ")} <CopyButton isSecret text={offer.secret} label={t("factor.copy")} />
         </p>
       </div>
       <CodeField value={code} hint={t("factor.hint")} error={error} onInput={setCode} />
@@ -118,10 +118,21 @@ function Manage({ factor, onCodes, onRemoved }: { factor: Schemas["SecondFactor"
   );
 }
 
-export function SecondFactor() {
+/** What has the focus after the button of the step before is gone. */
+const FIRST = { codes: "pre", offer: "[autocomplete=one-time-code]", card: "h2" };
+
+/** onDone: once one is on and its recovery codes are kept, where it is required. */
+export function SecondFactor({ onDone = () => location.assign(href("/")) }: { onDone?: () => void }) {
   const { data, error, reload } = useQuery("second-factor", (signal) => unwrap(api.GET("/api/auth/second-factor", { signal })));
   const [offer, setOffer] = useState<Schemas["SecondFactorSecret"]>();
   const [codes, setCodes] = useState<string[]>();
+  const card = useRef<HTMLElement>(null);
+  const step = codes ? "codes" : offer ? "offer" : "card";
+  const last = useRef(step);
+  useEffect(() => {
+    if (last.current !== step) card.current?.querySelector<HTMLElement>(FIRST[step])?.focus();
+    last.current = step;
+  }, [step]);
   const change = (second_factor: boolean) => {
     const user = currentUser();
     if (user) setUser({ ...user, second_factor });
@@ -131,13 +142,12 @@ export function SecondFactor() {
     reload();
   };
   return (
-    <section class="card form">
-      <h2>{t("factor")}</h2>
+    <section class="card form" ref={card}>
+      <h2 tabIndex={-1}>{t("factor")}</h2>
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={2} height={40} />}
-      {data?.required && !data.since && !codes && <p><strong>{t("factor.required")}</strong></p>}
       {codes ? (
-        <RecoveryCodes codes={codes} onDone={() => (data?.required ? location.assign(href("/")) : change(true))} />
+        <RecoveryCodes codes={codes} onDone={() => (data?.required ? onDone() : change(true))} />
       ) : offer ? (
         <FirstCode offer={offer} onCodes={setCodes} />
       ) : data?.since ? (

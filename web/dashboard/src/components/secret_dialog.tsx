@@ -20,7 +20,7 @@ export function SecretDialog({ title, text, secret, label, onClose }: Props) {
         {secret}
       </p>
       <footer class="dialog-foot">
-        <CopyButton withText text={secret} label={label} />
+        <CopyButton isSecret withText text={secret} label={label} />
         <button type="button" class="button button-primary" onClick={onClose}>
           {t("done")}
         </button>

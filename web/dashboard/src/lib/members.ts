@@ -1,13 +1,18 @@
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { currentWorkspace } from "../app/session";
+import { changeWorkspace, currentWorkspace } from "../app/session";
 import { t } from "../i18n";
 
 export type Member = Schemas["Member"];
 
 export const memberName = (member: Pick<Member, "name" | "email">): string => member.name || member.email;
 
-export const loadMembers = (signal: AbortSignal) => unwrap(api.GET("/api/members", { signal }));
+/** Also says everywhere how many there are now. */
+export async function loadMembers(signal: AbortSignal) {
+  const answer = await unwrap(api.GET("/api/members", { signal }));
+  if (answer.members.length !== currentWorkspace()?.members) changeWorkspace({ members: answer.members.length });
+  return answer;
+}
 
 /** Names who made something, in a workspace of several people. Where there is only one, nobody needs to be named. */
 export function useCreators(): (id: number | null) => string | undefined {

@@ -3,8 +3,8 @@ import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { useInstance } from "../app/instance";
 import { href, inWorkspace } from "../app/router";
-import { logout, register, useUser } from "../app/session";
-import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { currentUser, logout, register, useUser } from "../app/session";
+import { Empty, ErrorBox, explain, Skeleton } from "../components/feedback";
 import { SubmitButton, TextField } from "../components/field";
 import { useAction } from "../components/use_action";
 import { YourRole } from "../components/your_role";
@@ -41,6 +41,7 @@ function Heading({ invitation }: { invitation: Invitation }) {
       <h1>{workspace ? t("invitation.title", { name: workspace.name }) : t("invitation.title.instance")}</h1>
       <p>{by ? t("invitation.by", { by, email }) : t("invitation.for", { email })}</p>
       {role && <YourRole role={role} />}
+      {workspace?.requires_second_factor && !currentUser()?.second_factor && <p>{t("invitation.factor")}</p>}
       <p class="hint">{t("invitation.until", { time: formatTime(expires_at) })}</p>
     </>
   );
@@ -66,7 +67,7 @@ function Accept({ invitation, token, email }: { invitation: Invitation; token: s
   if (!isFor(invitation, email) || error?.kind === "invitation-for-another") {
     return (
       <>
-        <p>{t("invitation.other", { email, invited: invitation.email_hint })}</p>
+        <p>{t("invitation.other", { email, invited: invitation.email_hint, by: invitation.invited_by_name ?? t("invitation.inviter") })}</p>
         <button type="button" class="button button-primary" disabled={isBusy} onClick={() => void run(logout)}>
           {t("logout")}
         </button>
@@ -133,9 +134,9 @@ export default function InvitationPage() {
   const { data, error, reload } = useQuery(token, (signal) => unwrap(api.POST("/api/invitations/look", { body: { token }, signal })));
   if (error?.status === 404 || token === "") {
     return (
-      <Empty isPage title={t("invitation.ended")} text={t("invitation.ended.text")}>
-        <a class="button" href={href("/")}>
-          {t("missing.action")}
+      <Empty isPage title={t("invitation.ended")} text={error && error.kind !== "no-invitation" ? explain(error) : t("invitation.ended.text")}>
+        <a class="button" href={href(user ? "/" : "/login")}>
+          {t(user ? "missing.action" : "login")}
         </a>
       </Empty>
     );

@@ -11,9 +11,10 @@ import { useAction } from "../components/use_action";
 import { claimTemporaryLinks } from "../lib/temporary_links";
 import { t, tn } from "../i18n";
 
-/** A page of this program only: "next" comes from the address bar. */
+/** A page of this program only: "next" comes from the address bar. Those of guests say "Log in". */
 function safeNext(next: string | null): string {
-  return next && /^\/(?![/\\])/.test(next) ? `/app${next}` : href("/");
+  const isOurs = next && /^\/(?![/\\])/.test(next);
+  return isOurs && !/^\/(start|login|register|reset)\b/.test(next) ? `/app${next}` : href("/");
 }
 
 export default function LoginPage() {

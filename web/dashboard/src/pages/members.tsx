@@ -8,7 +8,7 @@ import { Confirm, Dialog } from "../components/dialog";
 import { ErrorBox, Skeleton } from "../components/feedback";
 import { SubmitButton } from "../components/field";
 import { Icon } from "../components/icons";
-import { Invitations, RoleField } from "../components/invitations";
+import { endsInvitations, Invitations, RoleField, useInvitations } from "../components/invitations";
 import { Menu, type MenuItem } from "../components/menu";
 import { Table } from "../components/table";
 import { useAction } from "../components/use_action";
@@ -17,7 +17,7 @@ import { formatDate } from "../lib/format";
 import { loadMembers, type Member, memberName } from "../lib/members";
 import type { Role } from "../lib/roles";
 
-function RoleDialog({ member, onClose, onSaved }: { member: Member; onClose: () => void; onSaved: (role: Role) => void }) {
+function RoleDialog({ member, endsWith, onClose, onSaved }: { member: Member; endsWith: (role: Role) => string; onClose: () => void; onSaved: (role: Role) => void }) {
   const [role, setRole] = useState(member.role);
   const { error, isBusy, run } = useAction();
   const submit = (event: Event) => {
@@ -32,6 +32,7 @@ function RoleDialog({ member, onClose, onSaved }: { member: Member; onClose: () 
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
         <RoleField role={role} onChange={setRole} />
+        <p role="status">{endsWith(role)}</p>
         <footer class="dialog-foot">
           <button type="button" class="button" onClick={onClose}>
             {t("cancel")}
@@ -69,6 +70,7 @@ function MemberTable({ members, itemsOf }: { members: Member[]; itemsOf: (member
 
 export default function MembersPage() {
   const { data, error, reload } = useQuery("members", loadMembers);
+  const invitations = useInvitations();
   const [isInviting, setInviting] = useState(false);
   const [changing, setChanging] = useState<Member>();
   const [removing, setRemoving] = useState<Member>();
@@ -82,9 +84,9 @@ export default function MembersPage() {
     void action.run(async () => {
       await unwrap(api.DELETE("/api/members/{id}", { params: { path: { id: member.user_id } } }));
       if (member.user_id === me) return location.assign(href("/workspaces"));
-      changeWorkspace({ members: members.length - 1 });
       notify(t("member.removed", { name: memberName(member) }));
       reload();
+      invitations.reload();
     });
   /** The last owner has to make somebody else one before, and an administrator has no say about owners. */
   const itemsOf = (member: Member): MenuItem[] => {
@@ -101,6 +103,7 @@ export default function MembersPage() {
     if (member.user_id === me) changeWorkspace({ role });
     notify(t("saved"));
     reload();
+    invitations.reload();
   };
   const shownError = error ?? action.error;
   const removal = removing && (removing.user_id === me ? "member.leave" : "member.remove");
@@ -119,12 +122,13 @@ export default function MembersPage() {
       {data && <MemberTable members={members} itemsOf={itemsOf} />}
       {isLastOwner && members.length > 1 && <p class="hint">{t("member.last")}</p>}
       {members.length === 1 && <p class="hint">{t("members.none")}</p>}
-      {can("admin") && <Invitations isInviting={isInviting} onClose={() => setInviting(false)} />}
-      {changing && <RoleDialog member={changing} onClose={() => setChanging(undefined)} onSaved={(role) => saved(changing, role)} />}
+      {can("admin") && <Invitations query={invitations} isInviting={isInviting} onClose={() => setInviting(false)} />}
+      {changing && <RoleDialog member={changing} endsWith={(role) => endsInvitations(invitations, changing.user_id, role)} onClose={() => setChanging(undefined)} onSaved={(role) => saved(changing, role)} />}
       {removing && removal && (
         <Confirm
           title={t(`${removal}.title`, { name: removing.user_id === me ? (currentWorkspace()?.name ?? "") : memberName(removing) })}
           text={t(`${removal}.text`)}
+          more={endsInvitations(invitations, removing.user_id)}
           action={t(removal)}
           onConfirm={() => remove(removing)}
           onClose={() => setRemoving(undefined)}

@@ -8,7 +8,7 @@ import { Confirm, Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { FilterField, SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
-import { Invitations } from "../components/invitations";
+import { Invitations, useInvitations } from "../components/invitations";
 import { Menu, type MenuItem } from "../components/menu";
 import { SecretDialog } from "../components/secret_dialog";
 import { useAction } from "../components/use_action";
@@ -82,6 +82,7 @@ export default function UsersPage() {
   const [reset, setReset] = useState<Reset>();
   const [factorOf, setFactorOf] = useState<Account>();
   const [isInviting, setInviting] = useState(false);
+  const invitations = useInvitations(true);
   const action = useAction();
 
   const change = (user: Account, body: Schemas["UserChange"]) =>
@@ -145,7 +146,7 @@ export default function UsersPage() {
           {t("next")}
         </button>
       )}
-      <Invitations isOfInstance isInviting={isInviting} onClose={() => setInviting(false)} />
+      <Invitations query={invitations} isOfInstance isInviting={isInviting} onClose={() => setInviting(false)} />
       {quotaOf && <QuotaDialog user={quotaOf} onClose={() => setQuotaOf(undefined)} onSaved={() => (setQuotaOf(undefined), notify(t("saved")), reload())} />}
       {asked && (
         <Confirm title={t(`${asked.kind}.title`, { name: nameOf(asked.user) })} text={t(`${asked.kind}.text`)} action={t(asked.kind)} onConfirm={() => change(asked.user, asked.body)} onClose={() => setAsked(undefined)} />

@@ -8,6 +8,7 @@ import { Confirm } from "../components/dialog";
 import { ErrorBox } from "../components/feedback";
 import { SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
+import { endsInvitations, useInvitations } from "../components/invitations";
 import { useAction } from "../components/use_action";
 import { t, tn } from "../i18n";
 import { loadMembers, type Member, memberName } from "../lib/members";
@@ -50,6 +51,7 @@ async function handOver(member: Member): Promise<void> {
 
 function HandOver({ members }: { members: Member[] }) {
   const [chosen, setChosen] = useState(String(members[0]?.user_id));
+  const invitations = useInvitations();
   const [isAsking, setAsking] = useState(false);
   const { error, run } = useAction();
   const member = members.find((each) => String(each.user_id) === chosen);
@@ -72,7 +74,7 @@ function HandOver({ members }: { members: Member[] }) {
           {t("handover")}
         </button>
       </div>
-      {isAsking && <Confirm title={t("handover.title", { name })} text={t("handover.ask")} action={t("handover")} onConfirm={act} onClose={() => setAsking(false)} />}
+      {isAsking && <Confirm title={t("handover.title", { name })} text={t("handover.ask")} more={endsInvitations(invitations, currentUser()?.id ?? 0, "admin")} action={t("handover")} onConfirm={act} onClose={() => setAsking(false)} />}
     </section>
   );
 }
@@ -104,7 +106,7 @@ function Deletion({ workspace }: { workspace: Workspace }) {
 
 export default function WorkspacePage() {
   const workspace = currentWorkspace();
-  const { data, error, reload } = useQuery(can("owner") ? "members" : null, loadMembers);
+  const { data, error, reload } = useQuery("members", loadMembers);
   if (!workspace) return null; // deleted meanwhile
   const others = data?.members.filter((each) => each.user_id !== currentUser()?.id) ?? [];
   const isMember = data?.members.some((each) => each.user_id === currentUser()?.id);

@@ -1,0 +1,19 @@
+import { currentWorkspace } from "../app/session";
+import { SecondFactor } from "../components/second_factor";
+import { t } from "../i18n";
+
+/** In the place of every page of a workspace, or of an instance, that requires a second factor which the person lacks. */
+export default function FactorNeededPage() {
+  const name = currentWorkspace()?.name ?? location.host;
+  return (
+    <>
+      <header class="page-head">
+        <h1>{t("factor.needed", { name })}</h1>
+      </header>
+      <div class="stack">
+        <p>{t("factor.needed.text", { name })}</p>
+        <SecondFactor onDone={() => location.reload()} />
+      </div>
+    </>
+  );
+}
