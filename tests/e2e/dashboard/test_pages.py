@@ -78,7 +78,7 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     window.press("Links")
     expect(page.get_by_role("row").filter(has_text=link["slug"])).to_contain_text("Blocked")
     window.goto(f"/links/{link['id']}")
-    expect(page.get_by_text("The operator has blocked its site")).to_be_visible()
+    expect(page.get_by_text("An administrator has blocked its site")).to_be_visible()
     window.goto("/admin/hosts")
     window.press("Unblock evil.example")
     expect(page.get_by_role("row").filter(has_text="evil.example")).to_have_count(0)
@@ -160,11 +160,21 @@ def test_a_visitor_reports_a_link_and_an_administrator_blocks_it(env, browser, p
     expect(rows[0]).to_have_count(1)
 
 
+def test_an_administrator_of_a_server_without_mail_is_told_which_settings_to_make(env, page, window, user):
+    make_admin(env, user.email)
+    window.goto("/admin/mail")
+    expect(page.get_by_role("main")).to_contain_text("set SMTP_URL for the janitor and MAIL_FROM")
+    expect(page.get_by_role("button", name="Send a test to myself")).to_have_count(0)
+    assert window.violations() == []
+
+
 def test_an_administrator_sees_which_mails_wait_and_sends_a_test(env, page, window, user):
     make_admin(env, user.email)
     mail = {"id": 7, "kind": "invitation", "to": "bob@example.com", "state": "waiting", "error": "Failed to connect", "created_at": "2026-11-20T08:00:00.123Z", "next_attempt_at": "2026-11-20T08:01:00.123Z", "ended_at": None}
     page.route("**/api/admin/mail", lambda route: route.fulfill(json={"mails": [mail, {**mail, "id": 6, "state": "refused", "error": "550 no such user", "next_attempt_at": None}]}))
     page.route("**/api/admin/mail-test", lambda route: route.fulfill(status=202, json={"to": user.email}))
+    instance = user.call("GET", "/api/instance").json
+    page.route("**/api/instance", lambda route: route.fulfill(json={**instance, "mail": True}))
     window.goto("/admin/mail")
     expect(page.get_by_role("row").nth(1)).to_contain_text("Waiting")
     expect(page.get_by_role("row").nth(2)).to_contain_text("550 no such user")
@@ -245,14 +255,14 @@ def test_an_administrator_sends_an_address_for_a_new_password(env, page, window,
 
     other = browser.open()
     other.page.goto(address)
-    expect(other.page.get_by_label("Address or token")).to_have_count(0)
-    other.page.get_by_label("New password").fill("another " + PASSWORD)
+    expect(other.page.get_by_label("Link for a new password")).to_have_count(0)
+    other.page.get_by_label("New password", exact=True).fill("another " + PASSWORD)
     other.page.get_by_role("button", name="Change password").click()
     expect(other.page.get_by_text("Password changed.")).to_be_visible()
     # The address works once, also if it is pasted into the page.
     other.goto("/reset")
-    other.page.get_by_label("Address or token").fill(address)
-    other.page.get_by_label("New password").fill(PASSWORD)
+    other.page.get_by_label("Link for a new password").fill(address)
+    other.page.get_by_label("New password", exact=True).fill(PASSWORD)
     other.page.get_by_role("button", name="Change password").click()
     expect(other.page.get_by_role("alert")).to_contain_text("Wrong, used or expired")
     other.close()

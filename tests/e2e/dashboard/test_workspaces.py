@@ -114,7 +114,7 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     page.get_by_label("E-mail address").fill(colleague)
     dialog.get_by_role("button", name="Make invitation").click()
     shown = page.get_by_role("dialog", name="Invitation made")
-    expect(shown).to_contain_text(f"Send this address to {colleague}.")
+    expect(shown).to_contain_text(f"Send this link to {colleague}.")
     shown.get_by_role("button", name="Copy").click()
     address = page.evaluate("navigator.clipboard.readText()")
     assert address.startswith(f"{window.base}/app/invitation#") and address == shown.locator(".secret").inner_text()
@@ -258,7 +258,8 @@ def test_an_editor_makes_links_and_moves_them_to_a_workspace_of_their_own_and_ba
 
 
 def test_a_viewer_finds_the_figures_and_no_button_that_would_be_refused(team, enter, visitor):
-    link = team.create(title="Spring", tags=["sale"])
+    title = "Spring campaign for the new collection of garden furniture"
+    link = team.create(title=title, tags=["sale"])
     team.call("POST", "/shares", {"tag": "sale"})
     visitor.follow(link["slug"])
     window = enter(team.viewer)
@@ -285,6 +286,21 @@ def test_a_viewer_finds_the_figures_and_no_button_that_would_be_refused(team, en
         expect(page.get_by_role("main").get_by_role("link", name=writing)).to_have_count(0)
         assert window.violations() == [], path
     expect(page.get_by_role("link", name="API keys")).to_have_count(0)
+    page.keyboard.press("Control+K")
+    page.get_by_role("combobox", name="Search").fill("https://example.com/long")
+    expect(page.get_by_role("dialog")).to_contain_text("As a viewer, you change nothing here.")
+    page.keyboard.press("Escape")
+    window.resize(*PHONE)
+    for path in ("/links", "/statistics", "/members"):
+        window.goto(f"/w/{team.id}{path}")
+        window.settle()
+        assert (window.overflow() <= 0, window.cut_off()) == (True, []), path
+    window.goto(f"/w/{team.id}/statistics")
+    shown = page.get_by_role("region", name="Most visited links").get_by_text(title)
+    expect(shown).to_be_visible()
+    box, cell = shown.bounding_box(), shown.locator("xpath=ancestor::th").bounding_box()
+    assert box["x"] + box["width"] <= cell["x"] + cell["width"] and cell["height"] < 80, (box, cell)
+    window.resize(*WIDE)
     for path in ("/keys", "/links/bulk", "/audit"):
         window.goto(f"/w/{team.id}{path}")
         expect(page.get_by_role("heading", level=1)).to_have_text("Page not found")
@@ -376,6 +392,18 @@ def test_a_workspace_that_requires_a_second_factor_says_so_and_opens_once_it_is_
     page.get_by_role("button", name="I have kept them").press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Links")
     expect(page.get_by_role("button", name="Workspace: Acme")).to_be_visible()
+
+
+def test_an_instance_that_requires_a_second_factor_says_so_on_every_page_but_the_accounts(enter, user):
+    window = enter(user)
+    problem = {"type": "/problems/second-factor-required", "title": "Forbidden", "status": 403, "detail": "Set one up.", "instance": "1"}
+    window.page.route(re.compile("/api/(workspaces|admin)"), lambda route: route.fulfill(status=403, json=problem))
+    for path in ("/", "/links", "/workspaces"):
+        window.goto(path)
+        expect(window.page.get_by_role("heading", level=1)).to_have_text(f"{urllib.parse.urlsplit(window.base).netloc} requires a second factor")
+        expect(window.page.get_by_role("button", name="Set up")).to_be_visible()
+    window.goto("/account")
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Account")
 
 
 def test_who_hands_over_or_removes_somebody_is_told_which_invitations_end(team, enter):
@@ -500,6 +528,7 @@ def test_each_address_names_its_workspace_and_goes_back_and_forth(team, enter):
     own = team.owner.call("GET", "/api/auth/me").json["user"]["id"]
     window = enter(team.owner)
     page = window.page
+    window.goto(f"/w/{own}/tags")
     window.goto("/links?sort=humans")
     expect(page).to_have_url(re.compile(rf"/app/w/{own}/links\?sort=humans$"))
     expect(row(page, "Of my own")).to_be_visible()

@@ -121,6 +121,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
     const rooms = others.map((each): Entry => ({ id: `workspace-${each.id}`, icon: "home", text: each.name, note: t("workspace"), run: go(inWorkspace(each.id)) }));
     return [...making, ...found, ...tagged, ...[...commands, ...pages, ...rooms].filter((each) => fits(each.text, words))];
   };
+  const name = t(can("editor") ? "command" : "search");
   const shown = entries();
   const chosen = shown[Math.min(at, shown.length - 1)];
 
@@ -134,7 +135,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
   useEffect(() => document.getElementById(`${list}-${chosen?.id}`)?.scrollIntoView({ block: "nearest" }), [at]);
 
   return (
-    <Dialog title={t("command")} look="command" onClose={onClose}>
+    <Dialog title={name} look="command" onClose={onClose}>
       {made ? (
         <Made link={made} onClose={onClose} />
       ) : (
@@ -147,9 +148,9 @@ export default function Command({ onClose }: { onClose: () => void }) {
               aria-expanded={shown.length > 0}
               aria-controls={list}
               aria-activedescendant={chosen && `${list}-${chosen.id}`}
-              aria-label={t("command")}
+              aria-label={name}
               aria-invalid={fault !== ""}
-              placeholder={t("command.hint")}
+              placeholder={can("editor") ? t("command.hint") : name}
               autocomplete="off"
               autocapitalize="off"
               spellcheck={false}
@@ -167,7 +168,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
               {fault}
             </p>
           )}
-          <ul class="command-list" role="listbox" id={list} aria-label={t("command")}>
+          <ul class="command-list" role="listbox" id={list} aria-label={name}>
             {shown.map((entry, index) => (
               <li role="option" id={`${list}-${entry.id}`} key={entry.id} aria-selected={entry === chosen} onPointerMove={() => setAt(index)} onClick={entry.run}>
                 <Icon name={entry.icon} size={16} />
@@ -176,7 +177,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
               </li>
             ))}
           </ul>
-          {shown.length === 0 && <p class="muted command-none">{t("links.nomatch")}</p>}
+          {shown.length === 0 && <p class="muted command-none">{t(isUrl && !can("editor") ? "viewer.text" : "links.nomatch")}</p>}
         </>
       )}
     </Dialog>

@@ -179,6 +179,7 @@ export function Shell({ children, isBare, onHelp, onCommand }: ShellProps) {
     toggle.current?.focus();
   };
   useKeys(isMenuOpen ? { Escape: closeMenu } : {});
+  const command = t(can("editor") ? "command" : "search");
 
   if (!user || isBare) return <Guest isBare={isBare}>{children}</Guest>;
   return (
@@ -189,7 +190,7 @@ export function Shell({ children, isBare, onHelp, onCommand }: ShellProps) {
       <header class="sidebar">
         <div class="sidebar-head">
           <Switcher />
-          <button type="button" class="icon-button phone-search" aria-label={t("command")} onClick={onCommand}>
+          <button type="button" class="icon-button phone-search" aria-label={command} onClick={onCommand}>
             <Icon name="search" />
           </button>
           <button ref={toggle} type="button" class="icon-button menu-toggle" aria-label={t("menu")} aria-expanded={isMenuOpen} onClick={() => setMenuOpen(!isMenuOpen)}>
@@ -197,7 +198,7 @@ export function Shell({ children, isBare, onHelp, onCommand }: ShellProps) {
           </button>
         </div>
         <button type="button" class="command-button" onClick={onCommand}>
-          <Icon name="search" size={16} /> <span>{t("command")}</span> <kbd>{isMac() ? "⌘K" : "Ctrl K"}</kbd>
+          <Icon name="search" size={16} /> <span>{command}</span> <kbd>{isMac() ? "⌘K" : "Ctrl K"}</kbd>
         </button>
         <div class={isMenuOpen ? "sidebar-body is-open" : "sidebar-body"}>
           <Navigation isAdmin={user.role === "admin"} />

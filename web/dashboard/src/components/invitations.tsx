@@ -59,7 +59,7 @@ interface Props {
 /** again: one that has ended. */
 function InviteDialog({ query, isOfInstance = false, again, onClose }: Omit<Props, "isInviting"> & { again?: Invitation }) {
   const [email, setEmail] = useState(again?.email ?? "");
-  const [role, setRole] = useState<Role>(again?.role ?? "editor");
+  const [role, setRole] = useState<Role>(!again?.role || (again.role === "owner" && !can("owner")) ? "editor" : again.role);
   const hasMail = useInstance()?.mail;
   const [made, setMade] = useState<Schemas["InvitationCreationAnswer"]>();
   // While it is made, the dialog stays: nothing else shows the address.

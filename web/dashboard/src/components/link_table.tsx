@@ -180,16 +180,14 @@ export function LinkTable({ links, kept, days, selected, order, onSort, onSelect
   const choosable = links.filter((link) => !kept.has(link.id));
   const areAll = choosable.length > 0 && choosable.every((link) => selected.has(link.id));
   return (
-    <table class="table link-table">
+    <table class={canSelect ? "table link-table" : "table link-table is-read"}>
       <caption class="visually-hidden">{t("links")}</caption>
       <thead>
         <tr>
-          {canSelect ? (
+          {canSelect && (
             <th class="cell-check">
               <input type="checkbox" aria-label={t("select.all")} checked={areAll} onChange={(event) => onSelect(event.currentTarget.checked ? new Set(choosable.map((link) => link.id)) : new Set())} />
             </th>
-          ) : (
-            <td class="cell-check" />
           )}
           <SortHead name={t("link")} sort="created_at" order={order} onSort={onSort} />
           <th scope="col" class="wide-only cell-days">{t("range.30d")}</th>
@@ -203,9 +201,11 @@ export function LinkTable({ links, kept, days, selected, order, onSort, onSelect
       <tbody>
         {links.map((link) => (
           <tr key={link.id} id={`link-${link.id}`} class={link.state === "deleted" ? "is-deleted" : selected.has(link.id) ? "is-selected" : undefined}>
-            <td class="cell-check">
-              {canSelect && !kept.has(link.id) && <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />}
-            </td>
+            {canSelect && (
+              <td class="cell-check">
+                {!kept.has(link.id) && <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />}
+              </td>
+            )}
             <td class="cell-link" title={t("created.at", { time: formatTime(link.created_at) })}>
               <LinkCell link={link} creator={creatorOf(link.created_by)} onTag={onTag} />
             </td>

@@ -178,8 +178,8 @@ export function Panel({ source, title, dimensions, turn, onPick, ...question }: 
             ))}
           </div>
         )}
-        <button type="button" class="icon-button" aria-label={t("panel.all", { name: t(`dimension.${dimension}` as Key) })} title={t("panel.all", { name: t(`dimension.${dimension}` as Key) })} onClick={() => setLong(true)}>
-          <Icon name="list" size={16} />
+        <button type="button" class="button button-quiet" aria-label={t("panel.all", { name: t(`dimension.${dimension}` as Key) })} onClick={() => setLong(true)}>
+          {t("panel.more")}
         </button>
       </div>
       <div class="panel-body">

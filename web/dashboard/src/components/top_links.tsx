@@ -42,7 +42,7 @@ export function TopLinks({ links, bots }: { links: Top[]; bots: Bots }) {
                 <th scope="row">
                   <span class="bar" style={{ width: `${(shownCount(link, bots) / max) * 100}%` }} />
                   <a class="bar-name" href={link.id === undefined ? undefined : href(`/links/${link.id}`, range)}>
-                    {hostAndSlug(link.short_url)} {link.title && <span class="muted">{link.title}</span>}
+                    <span class="bar-text">{hostAndSlug(link.short_url)}</span> {link.title && <span class="bar-text muted">{link.title}</span>}
                   </a>
                 </th>
                 <td class="number strong">{formatCount(shownCount(link, bots))}</td>

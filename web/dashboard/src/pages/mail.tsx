@@ -1,5 +1,6 @@
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
+import { useInstance } from "../app/instance";
 import { notify } from "../app/toasts";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { Table } from "../components/table";
@@ -29,6 +30,7 @@ function Row({ mail }: { mail: Schemas["Mail"] }) {
 /** The mails that wait or were not sent: what was sent is not there any more. */
 export default function MailPage() {
   const { data, error, reload } = useQuery("mail", (signal) => unwrap(api.GET("/api/admin/mail", { signal })), POLL_MS);
+  const hasMail = useInstance()?.mail ?? true;
   const action = useAction();
   const test = () =>
     void action.run(async () => {
@@ -41,14 +43,16 @@ export default function MailPage() {
     <>
       <header class="page-head">
         <h1>{t("mail")}</h1>
-        <button type="button" class="button" disabled={action.isBusy} onClick={test}>
-          {t("mail.test")}
-        </button>
+        {hasMail && (
+          <button type="button" class="button" disabled={action.isBusy} onClick={test}>
+            {t("mail.test")}
+          </button>
+        )}
       </header>
-      <p class="muted">{t("mail.text")}</p>
+      {hasMail && <p class="muted">{t("mail.text")}</p>}
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
-      {data?.mails.length === 0 && <Empty title={t("mail.none")} text={t("mail.none.text")} />}
+      {data?.mails.length === 0 && <Empty title={t(hasMail ? "mail.none" : "mail.off")} text={t(hasMail ? "mail.none.text" : "mail.off.text")} />}
       {data && data.mails.length > 0 && (
         <Table caption={t("mail")} columns={[t("mail.to"), t("state"), [t("created"), "wide-only"], [t("mail.next"), "wide-only"]]} hasActions={false}>
           {data.mails.map((mail) => (

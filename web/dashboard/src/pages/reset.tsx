@@ -55,7 +55,7 @@ export default function ResetPage() {
     <form class="card auth" onSubmit={submit}>
       <h1>{t("reset.title")}</h1>
       {error && <ErrorBox error={error} />}
-      {!/^wmr_\w{43}$/.test(given) && <TextField label={t("reset.token")} hint={t("reset.hint")} required value={token} onInput={setToken} error={error?.fields.token} autocomplete="off" />}
+      {!/^wmr_\w{43}$/.test(given) && <TextField label={t("reset.token")} hint={t(hasMail ? "reset.hint.mail" : "reset.hint")} required value={token} onInput={setToken} error={error?.fields.token} autocomplete="off" />}
       <TextField label={t("password.new")} hint={t("password.hint")} type="password" autocomplete="new-password" required minLength={8} value={password} onInput={setPassword} error={error?.fields.new_password} />
       <SubmitButton isBusy={isBusy}>{t("password.change")}</SubmitButton>
     </form>

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { api, newIdempotencyKey, unwrap } from "../api/client";
 import { useInstance } from "../app/instance";
 import { href } from "../app/router";
+import { useUser } from "../app/session";
 import { CopyButton } from "../components/copy_button";
 import { ErrorBox } from "../components/feedback";
 import { Icon } from "../components/icons";
@@ -78,6 +79,7 @@ function OwnLinks({ links, onChange }: { links: TemporaryLink[]; onChange: () =>
 
 export default function StartPage() {
   const instance = useInstance();
+  const isIn = Boolean(useUser());
   const [url, setUrl] = useState("");
   const [links, setLinks] = useState(temporaryLinks());
   const [made, setMade] = useState<TemporaryLink>();
@@ -125,8 +127,8 @@ export default function StartPage() {
         </form>
       )}
       {instance?.anonymous_links === false && (
-        <a class="button button-primary" href={href("/login")}>
-          {t("login")}
+        <a class="button button-primary" href={href(isIn ? "/" : "/login")}>
+          {t(isIn ? "links" : "login")}
         </a>
       )}
       {error?.fields.original_url ? <p class="field-error" role="alert">{error.fields.original_url}</p> : error && <ErrorBox error={error} />}
