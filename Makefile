@@ -18,7 +18,7 @@ help:
 	@echo '  make test-other   make test on the other of Debian 12 and 13, in a root of its own (as root); T=PATTERN, or WHAT="demo DEMO_ONCE=1"'
 	@echo '  make one T=PATTERN   the tests whose names match, e.g. make one T=outbox (tests/README.md)'
 	@echo '  make lint     packages, format, size, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, migrations, protos, asyncapi, openapi, manifests'
-	@echo '  make bench    measure; make chaos, make fuzz, make memcheck (valgrind, ThreadSanitizer): the long runs'
+	@echo '  make bench    measure (PART=redirect: one part); make chaos, make fuzz, make memcheck (valgrind, ThreadSanitizer): the long runs'
 	@echo
 	@echo '  make images   build the container images, without a registry; make e2e-images runs Waymark under compose and as systemd units (as root)'
 	@echo '  make e2e-cluster   the tests on a Kubernetes cluster of its own, built from Go modules (as root)'
@@ -95,7 +95,7 @@ bench: build
 	@tools/setup test
 	@tools/setup bench
 	@cmake --build build/release --target bench_memory
-	@tests/bench/run
+	@tests/bench/run $(PART)
 
 chaos: build
 	@tools/setup test
