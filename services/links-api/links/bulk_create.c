@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "services/links-api/identity/authentication.h"
 #include "services/links-api/links/link_find.h"
 #include "services/links-api/links/link_reuse_store.h"
 
@@ -170,6 +171,22 @@ static void resolve(const struct link_bulk *bulk, struct link_bulk_item *item)
 	}
 }
 
+/* Once for all tries of the transaction. Links that exist already cost nothing. */
+static enum err take_limit(struct link_bulk *bulk)
+{
+	int64_t cost = 0;
+	for (size_t i = 0; i < bulk->count; i++) {
+		if (bulk->items[i].outcome == BULK_PENDING)
+			resolve(bulk, &bulk->items[i]);
+		cost += bulk->items[i].outcome != BULK_FOUND;
+	}
+	if (cost == 0 || bulk->is_counted)
+		return OK;
+	bulk->is_counted = authentication_take_bulk(bulk->request, cost);
+	bulk->is_rate_limited = !bulk->is_counted;
+	return bulk->is_counted ? OK : ERR_LIMIT;
+}
+
 /* True if an earlier item of this round can still decide about this one. */
 static bool must_wait(const struct link_bulk_item *item)
 {
@@ -258,6 +275,8 @@ enum err bulk_create_run(struct link_bulk *bulk, struct pg_conn *conn)
 	enum err err = find_reusable(bulk, conn);
 	if (err == OK)
 		err = check_external_ids(bulk, conn);
+	if (err == OK)
+		err = take_limit(bulk);
 	while (err == OK && (chosen = choose_round(bulk)) > 0) {
 		err = bulk_create_check_deadline(bulk);
 		if (err == OK)

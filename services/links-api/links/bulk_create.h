@@ -6,7 +6,7 @@
  * link; the others wait for its outcome. Creation therefore runs in rounds. Each round is a fixed
  * number of statements, however many links it creates:
  *
- *   1. Look up existing links that items can reuse.
+ *   1. Look up existing links that items can reuse. The others count against BULK_LINKS_PER_MINUTE.
  *   2. Round: choose every pending item that waits for no other, within the quota, and create its
  *      link.
  *   3. Repeat until no item is chosen. The second round creates links for items whose predecessor
@@ -72,6 +72,8 @@ struct link_bulk {
 	struct link_details details;
 	/* Of the steady clock. */
 	int64_t deadline_us;
+	/* By BULK_LINKS_PER_MINUTE; the request is answered if it has no links left. */
+	bool is_counted, is_rate_limited;
 };
 
 static inline bool bulk_create_has_link(const struct link_bulk_item *item)
@@ -86,7 +88,10 @@ void bulk_create_match(struct link_bulk *bulk);
 /* Call before each statement. ERR_UNAVAILABLE: the transaction's deadline has passed. */
 enum err bulk_create_check_deadline(const struct link_bulk *bulk) MUST_CHECK;
 
-/* Sets each pending item's outcome. In the transaction, after the claims; else as run_items. */
+/*
+ * Sets each pending item's outcome. In the transaction, after the claims; else as run_items. ERR_LIMIT:
+ * is_rate_limited.
+ */
 enum err bulk_create_run(struct link_bulk *bulk, struct pg_conn *conn) MUST_CHECK;
 
 #endif

@@ -10,7 +10,6 @@
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/identity/authentication.h"
 #include "services/links-api/identity/secret.h"
 #include "services/links-api/links/bulk_create.h"
 #include "services/links-api/links/idempotency.h"
@@ -394,7 +393,7 @@ static struct link_bulk *read_body(struct request *r, enum link_bulk_kind kind, 
 	const struct json *items = items_of(body, max, &wrong);
 	if (wrong.count > 0)
 		response_invalid_fields(r, &wrong);
-	else if (authentication_take_bulk(r, (int64_t)json_count(items)))
+	else
 		bulk = link_bulk_new(r, kind, items);
 	json_free(body);
 	return bulk;
@@ -432,8 +431,11 @@ static void publish(const struct request *r, struct link_bulk *bulk)
 	free(slugs);
 }
 
-static enum http_progress answer_error(struct request *r, enum err err)
+static enum http_progress answer_error(const struct link_bulk *bulk, enum err err)
 {
+	struct request *r = bulk->request;
+	if (bulk->is_rate_limited)
+		return HTTP_COMPLETE;
 	return err == ERR_NOT_FOUND ? response_unauthorized(r, REQUEST_AUTH_INVALID)
 	                            : response_failure(r, err);
 }
@@ -447,7 +449,7 @@ static enum http_progress run(struct request *r, struct link_bulk *bulk)
 		return HTTP_COMPLETE;
 	enum err err = idempotency_run(&i, execute, bulk);
 	if (err != OK) {
-		progress = answer_error(r, err);
+		progress = answer_error(bulk, err);
 	} else if (i.state != IDEMPOTENCY_NEW) {
 		progress = idempotency_answer(&i);
 	} else {

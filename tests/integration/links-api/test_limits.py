@@ -475,6 +475,20 @@ def test_bulk_requests_count_by_links(start, expect):
     assert create(user).status == 201, "single requests have a limit of their own"
 
 
+def test_a_repeated_bulk_costs_nothing(start):
+    service = start(BULK_LINKS_PER_MINUTE=10)
+    user = Api(service.url)
+    user.register_and_login(unique_email())
+    headers, bulk = {"Idempotency-Key": secrets.token_hex(8)}, {"links": [LINK] * 8}
+    first, again, other = (user.call("POST", "/api/links/bulk", bulk, each) for each in (headers, headers, {}))
+    assert [answer.status for answer in (first, again, other)] == [200] * 3 and again.body == first.body
+    assert limits_of(other, "bulk-links")[2] == 0
+    assert user.call("POST", "/api/links/bulk", bulk, headers).headers["idempotency-replayed"] == "true", "even if none is left"
+    found = user.call("POST", "/api/links/bulk", {"links": [{**LINK, "reuse": True}] * 8})
+    assert [each["status"] for each in found.json["results"]] == [200] * 8, "links that exist already"
+    assert user.call("POST", "/api/links/bulk", bulk).status == 429
+
+
 def test_zero_is_no_limit(start):
     service = start(LINKS_PER_DAY="unlimited", ANONYMOUS_LINKS_PER_HOUR="unlimited", LOGIN_FAILURES="unlimited")
     network = unique_network()
