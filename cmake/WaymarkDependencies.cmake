@@ -3,7 +3,7 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-foreach(library IN ITEMS cjose cmocka hiredis icu-uc jansson libbrotlienc libcares libcrypt libcrypto libcurl libjwt libmaxminddb
+foreach(library IN ITEMS cjose cmocka hiredis icu-uc jansson libbrotlidec libbrotlienc libcares libcrypt libcrypto libcurl libjwt libmaxminddb
                          libmicrohttpd liboath libpcre2-8 libpng libpq libprotobuf-c libqrencode libssl libxxhash rdkafka yaml-0.1 zlib)
   string(MAKE_C_IDENTIFIER "${library}" prefix)
   pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET "${library}")

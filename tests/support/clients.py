@@ -1,11 +1,13 @@
 """Clients of Waymark's public interfaces (the API, the redirector, Kafka topics), and how to reach PostgreSQL."""
 
+import gzip
 import hashlib
 import hmac
 import http.client
 import json
 import secrets
 import struct
+import subprocess
 import time
 import urllib.parse
 
@@ -20,6 +22,13 @@ IPHONE = (
     "Version/17.5 Mobile/15E148 Safari/604.1"
 )
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+
+DECOMPRESS = {
+    "gzip": gzip.decompress,
+    "br": lambda data: subprocess.run(
+        ["node", "-e", "process.stdout.write(zlib.brotliDecompressSync(fs.readFileSync(0)))"], input=data, capture_output=True, check=True
+    ).stdout,
+}  # fmt: skip
 
 
 def totp(secret, step):

@@ -15,6 +15,7 @@
 /* Makes deflate write gzip. */
 #define GZIP_WINDOW (15 + 16)
 #define GZIP_MEMORY 8
+#define BLOCK_BYTES 16384
 
 const char *compression_name(enum compression coding)
 {
@@ -51,39 +52,78 @@ enum compression compression_choose(const char *accept, const bool is_offered[st
 	return chosen;
 }
 
-/* Both fail only without memory, because the result has room for the worst case. */
+struct compression_stream {
+	enum compression coding;
+	z_stream gzip;
+	BrotliEncoderState *brotli;
+};
 
-static char *apply_gzip(const char *bytes, size_t len, size_t *out_len)
+struct compression_stream *compression_stream_new(enum compression coding)
 {
-	z_stream z = { 0 };
-	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
-	                 Z_DEFAULT_STRATEGY) != Z_OK)
+	struct compression_stream *stream = mem_zero(sizeof(*stream));
+	stream->coding = coding;
+	if (coding == COMPRESSION_GZIP) {
+		if (deflateInit2(&stream->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW,
+		                 GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+			abort();
+		return stream;
+	}
+	stream->brotli = BrotliEncoderCreateInstance(NULL, NULL, NULL);
+	if (!stream->brotli ||
+	    !BrotliEncoderSetParameter(stream->brotli, BROTLI_PARAM_QUALITY, BROTLI_QUALITY) ||
+	    !BrotliEncoderSetParameter(stream->brotli, BROTLI_PARAM_LGWIN, BROTLI_WINDOW))
 		abort();
-	size_t bound = deflateBound(&z, len);
-	char *out = mem_resize(NULL, bound, 1);
-	z.next_in = (Bytef *)(uintptr_t)bytes;
-	z.avail_in = (uInt)len;
-	z.next_out = (Bytef *)out;
-	z.avail_out = (uInt)bound;
-	if (deflate(&z, Z_FINISH) != Z_STREAM_END)
-		abort();
-	*out_len = z.total_out;
-	deflateEnd(&z);
-	return out;
+	return stream;
 }
 
-static char *apply_brotli(const char *bytes, size_t len, size_t *out_len)
+void compression_stream_free(struct compression_stream *stream)
 {
-	*out_len = BrotliEncoderMaxCompressedSize(len);
-	uint8_t *out = mem_resize(NULL, *out_len, 1);
-	if (!BrotliEncoderCompress(BROTLI_QUALITY, BROTLI_WINDOW, BROTLI_MODE_TEXT, len,
-	                           (const uint8_t *)bytes, out_len, out))
-		abort();
-	return (char *)out;
+	if (!stream)
+		return;
+	if (stream->coding == COMPRESSION_GZIP)
+		deflateEnd(&stream->gzip);
+	else
+		BrotliEncoderDestroyInstance(stream->brotli);
+	free(stream);
 }
 
-char *compression_apply(enum compression coding, const char *bytes, size_t len, size_t *out_len)
+/* Both codings fail only without memory. */
+
+static void add_gzip(z_stream *gzip, const char *bytes, size_t len, bool is_last,
+                     struct strbuf *out)
 {
-	return coding == COMPRESSION_GZIP ? apply_gzip(bytes, len, out_len)
-	                                  : apply_brotli(bytes, len, out_len);
+	unsigned char block[BLOCK_BYTES];
+	gzip->next_in = (Bytef *)(uintptr_t)bytes;
+	gzip->avail_in = (uInt)len;
+	do {
+		gzip->next_out = block;
+		gzip->avail_out = sizeof(block);
+		if (deflate(gzip, is_last ? Z_FINISH : Z_SYNC_FLUSH) == Z_STREAM_ERROR)
+			abort();
+		strbuf_add(out, block, sizeof(block) - gzip->avail_out);
+	} while (gzip->avail_out == 0);
+}
+
+static void add_brotli(BrotliEncoderState *brotli, const char *bytes, size_t len, bool is_last,
+                       struct strbuf *out)
+{
+	const uint8_t *in = (const uint8_t *)bytes;
+	do {
+		size_t room = 0, part_len = 0;
+		if (!BrotliEncoderCompressStream(
+			    brotli, is_last ? BROTLI_OPERATION_FINISH : BROTLI_OPERATION_FLUSH,
+			    &len, &in, &room, NULL, NULL))
+			abort();
+		const uint8_t *part = BrotliEncoderTakeOutput(brotli, &part_len);
+		strbuf_add(out, part, part_len);
+	} while (len > 0 || BrotliEncoderHasMoreOutput(brotli));
+}
+
+void compression_stream_add(struct compression_stream *stream, const char *bytes, size_t len,
+                            bool is_last, struct strbuf *out)
+{
+	if (stream->coding == COMPRESSION_GZIP)
+		add_gzip(&stream->gzip, bytes, len, is_last, out);
+	else
+		add_brotli(stream->brotli, bytes, len, is_last, out);
 }

@@ -1,5 +1,5 @@
 /*
- * Pure. Codings of responses (RFC 9110, 8.4). A body that has a secret of ours beside the text of
+ * One thread at a time. Codings of responses (RFC 9110, 8.4). A body that has a secret of ours beside the text of
  * somebody else must not be compressed: its length would tell how much of both is alike (BREACH).
  * The API's bodies have none that is the same in two responses.
  */
@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "lib/base/strbuf.h"
 
 /* A better one is greater. */
 enum compression {
@@ -26,7 +28,12 @@ const char *compression_name(enum compression coding);
  */
 enum compression compression_choose(const char *accept, const bool is_offered[static COMPRESSIONS]);
 
-/* bytes in a coding other than COMPRESSION_NONE. The caller frees the result. */
-char *compression_apply(enum compression coding, const char *bytes, size_t len, size_t *out_len);
+/* A body that is compressed in parts, in a coding other than COMPRESSION_NONE. Less than 1 MiB. */
+struct compression_stream *compression_stream_new(enum compression coding);
+/* stream may be NULL. */
+void compression_stream_free(struct compression_stream *stream);
+/* Appends to out as much as a reader needs for all bytes so far. is_last: and the end of the body. */
+void compression_stream_add(struct compression_stream *stream, const char *bytes, size_t len,
+                            bool is_last, struct strbuf *out);
 
 #endif

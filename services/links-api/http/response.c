@@ -67,11 +67,14 @@ void response_set_coded_body(struct request *r, enum compression coding, const c
 		http_exchange_set_body(r->exchange, content_type, bytes, len);
 		return;
 	}
-	size_t coded_len;
-	char *coded = compression_apply(coding, bytes, len, &coded_len);
+	struct strbuf coded;
+	strbuf_init(&coded, SIZE_MAX);
+	struct compression_stream *stream = compression_stream_new(coding);
+	compression_stream_add(stream, bytes, len, true, &coded);
+	compression_stream_free(stream);
 	http_exchange_add_fixed_header(r->exchange, "Content-Encoding", compression_name(coding));
-	http_exchange_set_body(r->exchange, content_type, coded, coded_len);
-	free(coded);
+	http_exchange_set_body(r->exchange, content_type, coded.data, coded.len);
+	strbuf_clear(&coded);
 }
 
 void response_set_body(struct request *r, const char *content_type, const char *bytes, size_t len)

@@ -12,6 +12,7 @@
 #include "lib/base/number.h"
 #include "lib/base/timestamp.h"
 #include "lib/clicks/statistics_store.h"
+#include "services/links-api/http/compression.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/statistics/stats_request.h"
@@ -96,6 +97,7 @@ bool visit_export_is_too_slow(int64_t taking_us, size_t bytes)
 #define PAGE_VISITS 500
 /* A chunk ends with the row that exceeds this size. 500 visits usually take 200 KB. */
 #define CHUNK_BYTES ((size_t)256 * 1024)
+#define CHUNK_BYTES_MAX (8 * 1024 * 1024)
 
 struct visit_export {
 	const struct api *api;
@@ -111,8 +113,10 @@ struct visit_export {
 	/* Visits to send, if is_limited. */
 	size_t left;
 	bool has_begun;
-	/* Of all chunks so far. */
+	/* Of all chunks so far, before they are compressed. */
 	size_t bytes;
+	/* NULL: they are not. Owned. */
+	struct compression_stream *compression;
 };
 
 /* Takes the links of the question. */
@@ -150,6 +154,7 @@ static void free_export(void *state)
 	visit_export_limiter_release(export->api->exports, export->user_id);
 	if (export->question.link_ids)
 		sql_column_clear(&export->link_ids);
+	compression_stream_free(export->compression);
 	free(export);
 }
 
@@ -202,6 +207,19 @@ static enum err next_chunk(struct visit_export *export, struct strbuf *out, bool
 	return OK;
 }
 
+/* Each chunk is flushed: the client can read its lines before the next one is made. */
+static void compress(struct visit_export *export, struct strbuf *chunk, bool is_last)
+{
+	struct strbuf coded;
+	if (!export->compression)
+		return;
+	strbuf_init(&coded, CHUNK_BYTES_MAX);
+	compression_stream_add(export->compression, chunk->data, chunk->len, is_last, &coded);
+	strbuf_reset(chunk);
+	strbuf_add(chunk, coded.data, coded.len);
+	strbuf_clear(&coded);
+}
+
 static enum http_chunk read_chunk(void *state, struct strbuf *out)
 {
 	struct visit_export *export = state;
@@ -216,6 +234,7 @@ static enum http_chunk read_chunk(void *state, struct strbuf *out)
 		log_warning(export->api->log, "export_broken", LOG_TEXT("error", err_name(err)));
 		return HTTP_CHUNK_FAILED;
 	}
+	compress(export, out, is_last);
 	return is_last ? HTTP_CHUNK_LAST : HTTP_CHUNK_MORE;
 }
 
@@ -225,7 +244,6 @@ static enum http_chunk read_chunk(void *state, struct strbuf *out)
 #define LIMIT_MAX 1000
 /* Longer than the retention of any visit log: without from, the list starts where the log does. */
 #define LONGEST_US (3660 * CLOCK_US_PER_DAY)
-#define CHUNK_BYTES_MAX (8 * 1024 * 1024)
 #define HEADER_SIZE 96
 
 /* In the order of enum stats_request_format, from STATS_REQUEST_FORMAT_JSON on. */
@@ -390,13 +408,30 @@ static enum http_progress answer_busy(struct request *r)
 	                        "Too many exports are running. Wait until one of them ends.");
 }
 
+static void begin_body(struct request *r, struct visit_export *export, struct strbuf *chunk,
+                       bool is_last)
+{
+	enum compression coding = response_choose_coding(r, is_last ? chunk->len : SIZE_MAX);
+	if (coding != COMPRESSION_NONE) {
+		export->compression = compression_stream_new(coding);
+		http_exchange_add_fixed_header(r->exchange, "Content-Encoding",
+		                               compression_name(coding));
+	}
+	compress(export, chunk, is_last);
+	http_exchange_set_body(r->exchange,
+	                       export->is_csv ? "text/csv; charset=utf-8; header=present"
+	                                      : "application/x-ndjson",
+	                       chunk->data, chunk->len);
+	if (!is_last)
+		http_exchange_set_body_reader(r->exchange, read_chunk, export);
+}
+
 /* Reads the first chunk now, so that an early error becomes a proper error response. */
 static enum http_progress answer_export(struct stats_request *stats)
 {
 	struct request *r = stats->request;
 	struct visit_page_query question = page_of(stats);
 	struct visit_export *export = NULL;
-	bool is_csv = stats->params.format == STATS_REQUEST_FORMAT_CSV;
 	if (!stats->params.has_limit)
 		question.limit = 0;
 	enum err err = new_export(stats, &question, &export);
@@ -410,14 +445,8 @@ static enum http_progress answer_export(struct stats_request *stats)
 	err = next_chunk(export, &chunk, &is_last);
 	if (err == OK)
 		err = add_headers(stats);
-	if (err == OK) {
-		http_exchange_set_body(r->exchange,
-		                       is_csv ? "text/csv; charset=utf-8; header=present"
-		                              : "application/x-ndjson",
-		                       chunk.data, chunk.len);
-		if (!is_last)
-			http_exchange_set_body_reader(r->exchange, read_chunk, export);
-	}
+	if (err == OK)
+		begin_body(r, export, &chunk, is_last);
 	strbuf_clear(&chunk);
 	return err == OK ? HTTP_COMPLETE : stats_request_answer_error(stats, err);
 }

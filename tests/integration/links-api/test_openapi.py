@@ -2,7 +2,6 @@
 
 import datetime
 import functools
-import gzip
 import json
 import pathlib
 import re
@@ -12,7 +11,7 @@ import urllib.parse
 import closed_description
 import jsonschema
 import pytest
-from clients import Api, ask
+from clients import DECOMPRESS, Api, ask
 from users import User
 from service import ROOT
 from visit_fixture import add_visits, roll_up
@@ -355,12 +354,6 @@ DASHBOARD_POLICY = (
     "manifest-src 'self'; worker-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
-DECOMPRESS = {
-    "gzip": gzip.decompress,
-    "br": lambda data: subprocess.run(
-        ["node", "-e", "process.stdout.write(zlib.brotliDecompressSync(fs.readFileSync(0)))"], input=data, capture_output=True, check=True
-    ).stdout,
-}
 
 
 def test_the_root_leads_to_the_dashboard(service):

@@ -11,7 +11,7 @@ import time
 import urllib.parse
 
 import pytest
-from clients import Api
+from clients import DECOMPRESS, Api
 from service import ROOT
 from users import User
 from visit_fixture import add_visits, fold, roll_up
@@ -202,6 +202,19 @@ def test_streams_contain_the_same_visits_as_pages(ann, form):
         assert [json.loads(line) for line in answer.body.decode().splitlines()] == visits
     assert answer.headers["content-disposition"] == f'attachment; filename="visits.{"csv" if form == CSV else "ndjson"}"'
     assert answer.headers["x-complete-until"] == get(ann, limit=1)["complete_until"]
+
+
+@pytest.mark.parametrize("form", [CSV, NDJSON])
+def test_streams_are_compressed(ann, form):
+    """In several chunks."""
+    plain = stream(ann, form)
+    assert len(plain.body) > 200_000 and "content-encoding" not in plain.headers
+    for coding, decompress in DECOMPRESS.items():
+        answer = ann.call("GET", path(), headers={"Accept": form, "Accept-Encoding": coding})
+        assert answer.headers["content-encoding"] == coding and len(answer.body) < len(plain.body) / 2
+        assert decompress(answer.body) == plain.body
+        short = ann.call("GET", path(limit=1), headers={"Accept": form, "Accept-Encoding": coding})
+        assert short.status == 200 and "content-encoding" not in short.headers
 
 
 @pytest.mark.parametrize("at", [0, 1, 499, 500, 777, -1])
