@@ -5,7 +5,6 @@
 
 #include "lib/base/mem.h"
 #include "services/links-api/identity/authentication.h"
-#include "services/links-api/links/link_find.h"
 #include "services/links-api/links/link_reuse_store.h"
 
 /* --- items with the same slug or URL --- */
@@ -118,7 +117,7 @@ static enum err check_external_ids(struct link_bulk *bulk, struct pg_conn *conn)
 {
 	const char **wanted = mem_array(bulk->count, sizeof(*wanted));
 	struct link_bulk_item **items = mem_array(bulk->count, sizeof(struct link_bulk_item *));
-	struct link_find_external *found = mem_array(bulk->count, sizeof(*found));
+	struct link_find_name *found = mem_array(bulk->count, sizeof(*found));
 	size_t count = 0;
 	for (size_t i = 0; i < bulk->count; i++) {
 		struct link_bulk_item *item = &bulk->items[i];
@@ -127,13 +126,14 @@ static enum err check_external_ids(struct link_bulk *bulk, struct pg_conn *conn)
 		wanted[count] = item->input.external_id;
 		items[count++] = item;
 	}
-	enum err err =
-		count == 0 ? OK : link_find_external_ids(conn, bulk->request, wanted, count, found);
-	for (size_t i = 0; err == OK && i < count; i++)
-		if (found[i].id != 0 || !is_first_of(wanted, i)) {
-			items[i]->outcome = BULK_EXTERNAL_ID_USED;
-			items[i]->deleted_id = found[i].is_deleted ? found[i].id : 0;
-		}
+	enum err err = link_find_external_ids(conn, bulk->request, bulk->request->workspace_id,
+	                                      wanted, count, found);
+	for (size_t i = 0; err == OK && i < count; i++) {
+		items[i]->conflict.external_id = found[i];
+		items[i]->conflict.external_id.is_used |= !is_first_of(wanted, i);
+		if (items[i]->conflict.external_id.is_used)
+			items[i]->outcome = BULK_TAKEN;
+	}
 	free(wanted);
 	free(items);
 	free(found);
@@ -152,6 +152,12 @@ static bool cannot_be_reused(const struct link_bulk *bulk, const struct link_bul
 	       (item->input.extras.features & ~LINK_FEATURE_FORWARD) != 0;
 }
 
+static void take_slug(struct link_bulk_item *item)
+{
+	item->outcome = BULK_TAKEN;
+	item->conflict.slug.is_used = true;
+}
+
 /* Takes over the outcome of an earlier item with the same slug or URL. */
 static void resolve(const struct link_bulk *bulk, struct link_bulk_item *item)
 {
@@ -167,7 +173,7 @@ static void resolve(const struct link_bulk *bulk, struct link_bulk_item *item)
 		item->link = same->link;
 		item->outcome = BULK_FOUND;
 	} else if (first && first != item && first->outcome != BULK_PENDING) {
-		item->outcome = BULK_SLUG_USED;
+		take_slug(item);
 	}
 }
 
@@ -222,9 +228,9 @@ static int64_t record_outcomes(struct link_bulk *bulk)
 		struct link_bulk_item *item = &bulk->items[i];
 		if (item->outcome != BULK_PENDING || !item->creation.is_done)
 			continue;
-		item->outcome = item->creation.err == OK             ? BULK_CREATED
-		                : item->creation.err == ERR_CONFLICT ? BULK_SLUG_USED
-		                                                     : BULK_NO_FREE_SLUG;
+		item->outcome = item->creation.err == OK ? BULK_CREATED : BULK_NO_FREE_SLUG;
+		if (item->creation.err == ERR_CONFLICT)
+			take_slug(item);
 		if (item->outcome == BULK_CREATED) {
 			if (!cannot_be_reused(bulk, item))
 				item->url_first->reusable = item;
@@ -250,22 +256,29 @@ static void limit_pending(struct link_bulk *bulk)
 	}
 }
 
-/* Which used slugs belong to deleted links of the user. */
-static enum err find_deleted(struct link_bulk *bulk, struct pg_conn *conn)
+/* Of items with a conflict: whose the slugs are, and which are used beside the external_id. */
+static enum err find_slugs(struct link_bulk *bulk, struct pg_conn *conn)
 {
 	const char **slugs = mem_array(bulk->count, sizeof(*slugs));
-	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
+	struct link_bulk_item **items = mem_array(bulk->count, sizeof(struct link_bulk_item *));
+	struct link_find_name *found = mem_array(bulk->count, sizeof(*found));
 	size_t count = 0;
-	for (size_t i = 0; i < bulk->count; i++)
-		if (bulk->items[i].outcome == BULK_SLUG_USED)
-			slugs[count++] = bulk->items[i].creation.requested.slug;
-	enum err err = link_reuse_store_find_deleted(conn, bulk->request->workspace_id,
-	                                             bulk->request->tags, slugs, count, ids);
-	for (size_t i = bulk->count; err == OK && i-- > 0;)
-		if (bulk->items[i].outcome == BULK_SLUG_USED)
-			bulk->items[i].deleted_id = ids[--count];
+	for (size_t i = 0; i < bulk->count; i++) {
+		struct link_bulk_item *item = &bulk->items[i];
+		if (item->outcome != BULK_TAKEN || !item->creation.requested.slug)
+			continue;
+		slugs[count] = item->creation.requested.slug;
+		items[count++] = item;
+	}
+	enum err err = link_find_slugs(conn, bulk->request, bulk->request->workspace_id, slugs,
+	                               count, found);
+	for (size_t i = 0; err == OK && i < count; i++) {
+		found[i].is_used |= items[i]->conflict.slug.is_used;
+		items[i]->conflict.slug = found[i];
+	}
 	free(slugs);
-	free(ids);
+	free(items);
+	free(found);
 	return err;
 }
 
@@ -284,5 +297,5 @@ enum err bulk_create_run(struct link_bulk *bulk, struct pg_conn *conn)
 	}
 	if (err == OK)
 		limit_pending(bulk);
-	return err == OK ? find_deleted(bulk, conn) : err;
+	return err == OK ? find_slugs(bulk, conn) : err;
 }

@@ -17,6 +17,7 @@
 
 #include "lib/base/digest.h"
 #include "services/links-api/links/link_bulk.h"
+#include "services/links-api/links/link_conflict.h"
 #include "services/links-api/links/link_details.h"
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/links/link_request.h"
@@ -28,8 +29,7 @@ enum link_bulk_outcome {
 	BULK_CREATED,
 	BULK_FOUND, /* reused, or claimed earlier */
 	BULK_CLAIMED,
-	BULK_SLUG_USED,
-	BULK_EXTERNAL_ID_USED, /* by another link or by an earlier item */
+	BULK_TAKEN, /* another link or an earlier item has the slug or the external_id */
 	BULK_OVER_QUOTA,
 	BULK_NO_FREE_SLUG, /* random slugs of all lengths are used */
 	BULK_NOT_FOUND,    /* no link matches slug and claim token */
@@ -48,8 +48,8 @@ struct link_bulk_item {
 	uint8_t claim_token_hash[DIGEST_SIZE];
 	struct link link;
 	struct slug_allocator_item creation;
-	/* The slug or external_id is that of this DELETED link of the user; 0 = of another. */
-	int64_t deleted_id;
+	/* Of BULK_TAKEN. */
+	struct link_conflict conflict;
 	/* Of an item to create: the first item with the same slug or URL, perhaps itself. */
 	/* NULL = no slug requested. */
 	struct link_bulk_item *slug_first;

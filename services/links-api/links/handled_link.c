@@ -7,9 +7,8 @@
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/links/link_cache_update.h"
-#include "services/links-api/links/link_find.h"
+#include "services/links-api/links/link_conflict.h"
 #include "services/links-api/links/link_json.h"
-#include "services/links-api/links/link_reuse_store.h"
 
 static enum http_progress answer_link(struct request *r, const struct handled_link *s)
 {
@@ -21,30 +20,29 @@ static enum http_progress answer_link(struct request *r, const struct handled_li
 	return response_json(r, 200, answer);
 }
 
-/* It may be the one of a DELETED link, which could give it up. */
-static enum http_progress answer_slug_used(struct request *r, const struct handled_link *s)
+/* Says of both names if others have them: PostgreSQL has named one of them. */
+static enum http_progress answer_conflict(struct request *r, const struct handled_link *s)
 {
-	const char *slug = s->link.entry.slug;
-	int64_t deleted_id = 0;
+	const struct link *link = &s->link;
+	struct link_conflict conflict = { 0 };
 	struct pg_conn *conn = NULL;
-	char detail[RESPONSE_DETAIL_SIZE];
-	enum err err = pg_pool_acquire(r->api->pg, &conn);
-	if (err == OK)
-		err = link_reuse_store_find_deleted(conn, r->workspace_id, r->tags, &slug, 1,
-		                                    &deleted_id);
+	if (pg_pool_acquire(r->api->pg, &conn) == OK &&
+	    link_conflict_find(conn, r, link->workspace_id, link->entry.slug, link->external_id,
+	                       &conflict) != OK)
+		conflict = (struct link_conflict){ 0 };
 	pg_pool_release(r->api->pg, conn);
-	if (err != OK || deleted_id == 0)
-		return response_conflict(r, "slug-taken", "/slug",
-		                         "is already used; slugs are never reused");
-	snprintf(detail, sizeof(detail), LINK_REUSE_STORE_DELETED_FORMAT, deleted_id, deleted_id);
-	return response_conflict_of(r, "slug-taken", "/slug", "slug-deleted", detail);
+	conflict.slug.is_used &= conflict.slug.link_id != link->entry.id;
+	conflict.external_id.is_used &= conflict.external_id.link_id != link->entry.id;
+	conflict.slug.is_used |= s->is_slug_used;
+	conflict.external_id.is_used |= s->is_external_id_used;
+	return link_conflict_answer(r, &conflict);
 }
 
 enum http_progress handled_link_answer_error(struct request *r, const struct handled_link *s,
                                              enum err err)
 {
-	if (s->is_slug_used)
-		return answer_slug_used(r, s);
+	if (s->is_slug_used || s->is_external_id_used)
+		return answer_conflict(r, s);
 	/* With the current ETag: a deleted link cannot be fetched. */
 	if (s->is_stale)
 		return response_stale(r, s->link.entry.version, "link");
@@ -52,9 +50,6 @@ enum http_progress handled_link_answer_error(struct request *r, const struct han
 		return response_key_limited(r, "The link must keep a tag of this API key.");
 	if (err == ERR_NOT_FOUND)
 		return response_link_not_found(r, s->link.entry.state == LINK_STATE_DELETED);
-	if (err == ERR_CONFLICT && s->is_external_id_used)
-		return response_conflict(r, "external-id-taken", "/external_id",
-		                         LINK_FIND_EXTERNAL_ID_TAKEN);
 	if (err == ERR_CONFLICT && s->conflict.detail)
 		return response_conflict_of(r, "state", s->conflict.pointer, s->conflict.code,
 		                            s->conflict.detail);

@@ -73,7 +73,9 @@ static void hash_request(const struct request *r, const char *key, uint8_t out[s
 enum err idempotency_init(struct idempotency *i, struct request *r)
 {
 	static const char lookup_label[] = "waymark idempotency key";
-	const char *header = http_exchange_joined_header(r->exchange, "Idempotency-Key");
+	bool is_post = http_exchange_method(r->exchange) == HTTP_POST;
+	const char *header =
+		is_post ? http_exchange_joined_header(r->exchange, "Idempotency-Key") : NULL;
 	*i = (struct idempotency){ .request = r,
 		                   .has_key = header != NULL,
 		                   .rule = rate_limit_rule_of(r->api->config,

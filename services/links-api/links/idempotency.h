@@ -1,6 +1,6 @@
 /*
- * One thread at a time, as its request. The transaction of a POST that creates links. With an
- * Idempotency-Key it takes effect once, however often it is sent
+ * One thread at a time, as its request. The transaction of a request that creates links. With an
+ * Idempotency-Key, a POST takes effect once, however often it is sent
  * (draft-ietf-httpapi-idempotency-key-header; 1 to 255 visible ASCII characters).
  *
  * The response to a successful request is built before the commit, stored in the same transaction

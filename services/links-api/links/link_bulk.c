@@ -15,11 +15,9 @@
 #include "services/links-api/links/idempotency.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
-#include "services/links-api/links/link_find.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
-#include "services/links-api/links/link_reuse_store.h"
 
 #define NO_LINK_ID INT64_C(-1)
 /* From reading the request to its last statement. The user's row can be locked meanwhile. */
@@ -34,10 +32,7 @@ static const struct {
 	[BULK_CREATED] = { 201, NULL, NULL, NULL },
 	[BULK_FOUND] = { 200, NULL, NULL, NULL },
 	[BULK_CLAIMED] = { 200, NULL, NULL, NULL },
-	[BULK_SLUG_USED] = { 409, "slug-taken", "/slug",
-	                     "is already used; slugs are never reused" },
-	[BULK_EXTERNAL_ID_USED] = { 409, "external-id-taken", "/external_id",
-	                            LINK_FIND_EXTERNAL_ID_TAKEN },
+	[BULK_TAKEN] = { 409, NULL, NULL, NULL },              /* its conflict says more */
 	[BULK_OVER_QUOTA] = { 429, "rate-limit", NULL, NULL }, /* names the quota */
 	[BULK_NO_FREE_SLUG] = { 503, "no-free-slug", NULL,
 	                        "No free random slug was found. Please try again." },
@@ -150,7 +145,7 @@ static void reset(struct link_bulk *bulk)
 		item->creation.tries = 0;
 		item->creation.is_done = false;
 		item->reusable = NULL;
-		item->deleted_id = 0;
+		item->conflict = (struct link_conflict){ 0 };
 	}
 }
 
@@ -321,26 +316,23 @@ static char (*slugs_of(const struct link_bulk *bulk, size_t *count))[SLUG_SIZE]
 static struct json *problem_of(const struct link_bulk *bulk, const struct link_bulk_item *item)
 {
 	const struct request *r = bulk->request;
-	const char *pointer = outcomes[item->outcome].pointer, *code = outcomes[item->outcome].kind,
+	const char *pointer = outcomes[item->outcome].pointer, *kind = outcomes[item->outcome].kind,
 		   *detail = outcomes[item->outcome].detail;
-	char deleted[RESPONSE_DETAIL_SIZE], sentence[RESPONSE_DETAIL_SIZE];
+	char sentence[RESPONSE_DETAIL_SIZE];
 	struct http_problem_fields fields = { 0 };
-	if (item->deleted_id) {
-		snprintf(deleted, sizeof(deleted), LINK_REUSE_STORE_DELETED_FORMAT,
-		         item->deleted_id, item->deleted_id);
-		code = item->outcome == BULK_SLUG_USED ? "slug-deleted" : "external-id-deleted";
-		detail = deleted;
-	}
-	if (pointer) {
-		http_problem_add_field(&fields, pointer, code, "%s", detail);
+	if (item->outcome == BULK_TAKEN) {
+		kind = link_conflict_describe(&item->conflict, &fields, sentence);
+		detail = sentence;
+	} else if (pointer) {
+		http_problem_add_field(&fields, pointer, kind, "%s", detail);
 		snprintf(sentence, sizeof(sentence), "Conflict: %s %.512s.", pointer + 1, detail);
 		detail = sentence;
 	} else if (item->outcome == BULK_OVER_QUOTA) {
 		response_limit_detail(&bulk->quota.rule, bulk->quota.state.reset_s, sentence);
 		detail = sentence;
 	}
-	return http_problem_new(outcomes[item->outcome].status, outcomes[item->outcome].kind,
-	                        detail, http_exchange_request_id(r->exchange), &fields);
+	return http_problem_new(outcomes[item->outcome].status, kind, detail,
+	                        http_exchange_request_id(r->exchange), &fields);
 }
 
 static struct json *result_of(const struct link_bulk *bulk, size_t index, int64_t now_us)

@@ -15,8 +15,8 @@
 #include "services/links-api/links/idempotency.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
+#include "services/links-api/links/link_conflict.h"
 #include "services/links-api/links/link_details.h"
-#include "services/links-api/links/link_find.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
@@ -42,14 +42,10 @@ struct creation {
 	struct link_details details;
 	/* The link existed before. */
 	bool is_reused;
-	/* Another link of the workspace has the external_id. */
-	bool is_external_id_used;
+	/* Names that other links have. */
+	struct link_conflict conflict;
 	/* Of link_create_unless_taken; NULL = that is a conflict. */
 	bool *is_taken;
-	/* The requested slug belongs to another link. */
-	bool is_slug_used;
-	/* The slug or the external_id is that of this DELETED link of the user; 0: of none. */
-	int64_t deleted_id;
 	/* In Redis, reserved before the commit. */
 	struct link_cache_reservation place;
 	/* Of the user or of the network. */
@@ -112,36 +108,25 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 	                 : err;
 }
 
-/*
- * ERR_INVALID: a link has the external_id. One that is created at the same time makes the insert fail,
- * and the transaction runs again.
- */
-static enum err check_external_id(struct creation *c, struct pg_conn *conn)
+/* The slug may also be that of the link which somebody creates with the same external_id now. */
+static enum err find_conflict(struct creation *c, struct pg_conn *conn)
 {
-	struct link_find_external found = { 0 };
-	if (c->input.external_id[0] == '\0')
-		return OK;
-	enum err err = link_find_external_id(conn, c->request, c->input.external_id, &found);
-	c->is_external_id_used = err == OK;
-	c->deleted_id = found.is_deleted ? found.id : 0;
-	if (c->is_external_id_used)
-		return ERR_INVALID;
-	return err == ERR_NOT_FOUND ? OK : err;
+	const struct link_request *input = &c->input;
+	return link_conflict_find(conn, c->request, c->request->workspace_id,
+	                          input->members & LINK_REQUEST_SLUG ? input->slug : "",
+	                          input->external_id, &c->conflict);
 }
 
 /*
- * ERR_INVALID: the requested slug is used, perhaps by the link that somebody creates with the same
- * external_id at the same time. Unlike ERR_CONFLICT, a retry cannot help.
+ * ERR_INVALID: a link has the external_id. Unlike ERR_CONFLICT, a retry cannot help. One that is
+ * created at the same time makes the insert fail, and the transaction runs again.
  */
-static enum err explain_used_slug(struct creation *c, struct pg_conn *conn)
+static enum err check_external_id(struct creation *c, struct pg_conn *conn)
 {
-	const char *slug = c->input.slug;
-	enum err err = check_external_id(c, conn);
-	if (err != OK)
-		return err;
-	err = link_reuse_store_find_deleted(conn, c->request->workspace_id, c->request->tags, &slug,
-	                                    1, &c->deleted_id);
-	return err == OK ? ERR_INVALID : err;
+	if (c->input.external_id[0] == '\0')
+		return OK;
+	enum err err = find_conflict(c, conn);
+	return err == OK && c->conflict.external_id.is_used ? ERR_INVALID : err;
 }
 
 static enum err insert(struct creation *c, struct pg_conn *conn,
@@ -149,9 +134,11 @@ static enum err insert(struct creation *c, struct pg_conn *conn,
 {
 	struct slug_allocator_item item = { .requested = *new_link, .link = &c->link };
 	enum err err = slug_allocator_create(conn, &item, slug_random);
-	c->is_slug_used = err == OK && item.err == ERR_CONFLICT;
-	if (c->is_slug_used)
-		return explain_used_slug(c, conn);
+	if (err == OK && item.err == ERR_CONFLICT) {
+		err = find_conflict(c, conn);
+		c->conflict.slug.is_used = true;
+		return err == OK ? ERR_INVALID : err;
+	}
 	if (err == OK)
 		err = item.err;
 	if (err != OK)
@@ -243,8 +230,8 @@ static enum err execute_public(struct creation *c, struct pg_conn *conn)
 static enum err execute(void *ctx, struct idempotency *i)
 {
 	struct creation *c = ctx;
-	c->is_reused = c->is_slug_used = c->is_external_id_used = false;
-	c->deleted_id = 0;
+	c->is_reused = false;
+	c->conflict = (struct link_conflict){ 0 };
 	if (c->is_invalid)
 		return ERR_INVALID;
 	enum err err = c->request->user_id ? execute_own(c, i->conn) : execute_public(c, i->conn);
@@ -271,20 +258,8 @@ static enum http_progress answer_error(struct creation *c, enum err err)
 		return response_invalid_fields(r, &c->invalid_fields);
 	if (err == ERR_LIMIT && c->quota.rule.name && c->quota.state.left == 0)
 		return response_rate_limited(r, &c->quota.rule, c->quota.state.reset_s);
-	char deleted[RESPONSE_DETAIL_SIZE];
-	snprintf(deleted, sizeof(deleted), LINK_REUSE_STORE_DELETED_FORMAT, c->deleted_id,
-	         c->deleted_id);
-	if (c->is_external_id_used && c->deleted_id)
-		return response_conflict_of(r, "external-id-taken", "/external_id",
-		                            "external-id-deleted", deleted);
-	if (c->is_external_id_used)
-		return response_conflict(r, "external-id-taken", "/external_id",
-		                         LINK_FIND_EXTERNAL_ID_TAKEN);
-	if (c->is_slug_used && c->deleted_id)
-		return response_conflict_of(r, "slug-taken", "/slug", "slug-deleted", deleted);
-	if (c->is_slug_used)
-		return response_conflict(r, "slug-taken", "/slug",
-		                         "is already used; slugs are never reused");
+	if (link_conflict_exists(&c->conflict))
+		return link_conflict_answer(r, &c->conflict);
 	if (err == ERR_NOT_FOUND)
 		return response_unauthorized(r, REQUEST_AUTH_INVALID);
 	return response_failure(r, err);
@@ -299,7 +274,7 @@ static enum http_progress run(struct creation *c)
 	if (idempotency_init(&i, r) != OK)
 		return HTTP_COMPLETE;
 	enum err err = idempotency_run(&i, execute, c);
-	if (c->is_taken && c->is_external_id_used) {
+	if (c->is_taken && c->conflict.external_id.link_id != 0) {
 		*c->is_taken = true;
 		progress = HTTP_COMPLETE;
 	} else if (err != OK) {

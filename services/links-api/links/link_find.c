@@ -13,7 +13,6 @@
 
 #define SLUG_PART "/by-slug/"
 #define NEW_SLUG_PART "/slugs/"
-#define FOLDED "lower($1::text COLLATE \"C\")"
 #define EXTERNAL_ID_PART "/by-external-id/"
 
 enum err link_find_slug(struct pg_conn *conn, int64_t workspace_id, const char *slug, int64_t *id)
@@ -40,49 +39,71 @@ enum err link_find_alias(struct pg_conn *conn, const char *text, int64_t *id)
 	return err == ERR_NOT_FOUND ? OK : err;
 }
 
-enum err link_find_external_ids(struct pg_conn *conn, const struct request *r,
-                                const char *const *external_ids, size_t count,
-                                struct link_find_external *out)
+static enum err find_names(struct pg_conn *conn, const struct request *r, int64_t workspace_id,
+                           const char *const *names, size_t count, const char *sql,
+                           struct link_find_name *out)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	struct sql_column column;
+	if (count == 0)
+		return OK;
 	sql_column_init_for(&column, SQL_COLUMN_TEXT, count, LINK_EXTERNAL_ID_SIZE);
 	for (size_t i = 0; i < count; i++)
-		sql_column_add_text(&column, external_ids[i]);
+		sql_column_add_text(&column, names[i]);
 	enum err err = sql_column_param(&column, &params);
-	pg_params_int(&params, r->workspace_id);
+	pg_params_int(&params, workspace_id);
 	pg_params_text(&params, r->tags);
+	pg_params_bool(&params, r->api->base->is_slug_exact);
 	if (err == OK)
-		err = pg_conn_query(
-			conn,
-			"SELECT id, coalesce(state = 'DELETED' AND " REQUEST_SEES_TAGS(
-				"tags", "$3") ", false) "
-					      "FROM unnest($1::text[]) WITH ORDINALITY AS wanted "
-					      "(external_id, place) LEFT JOIN links ON "
-					      "workspace_id = $2 AND links.external_id = "
-					      "wanted.external_id COLLATE \"C\" ORDER BY place",
-			&params, &rows);
+		err = pg_conn_query(conn, sql, &params, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_INTERNAL;
 	for (size_t i = 0; err == OK && i < count; i++)
-		out[i] = (struct link_find_external){ pg_result_int(rows, i, 0),
-			                              pg_result_bool(rows, i, 1) };
+		out[i] = (struct link_find_name){ pg_result_bool(rows, i, 0),
+			                          pg_result_int(rows, i, 1),
+			                          pg_result_bool(rows, i, 2) };
 	sql_column_clear(&column);
 	pg_result_free(rows);
 	return err;
 }
 
-enum err link_find_external_id(struct pg_conn *conn, const struct request *r,
-                               const char *external_id, struct link_find_external *out)
+#define FOLDED "lower(name COLLATE \"C\")"
+
+/* As links_refuse_used_slug in db/migrations refuses it. */
+enum err link_find_slugs(struct pg_conn *conn, const struct request *r, int64_t workspace_id,
+                         const char *const *slugs, size_t count, struct link_find_name *out)
 {
-	struct link_find_external found = { 0 };
-	enum err err = link_find_external_ids(conn, r, &external_id, 1, &found);
-	if (err == OK && found.id == 0)
-		err = ERR_NOT_FOUND;
-	if (err == OK)
-		*out = found;
-	return err;
+	return find_names(
+		conn, r, workspace_id, slugs, count,
+		"SELECT clash.id IS NOT NULL, coalesce(clash.own, 0), coalesce(clash.gone, false) "
+		"FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, place) LEFT JOIN LATERAL ("
+		"WITH used AS (SELECT id, slug, slug_exact FROM links WHERE slug_key IN (" FOLDED
+		", '=' || name) UNION ALL SELECT id, slug, slug_exact FROM links WHERE slug_exact "
+		"AND lower(slug) = " FOLDED
+		" UNION ALL SELECT link_id, slug, slug_exact FROM link_aliases WHERE lower(slug) = " FOLDED
+		" UNION ALL SELECT 0, slug, slug_exact FROM link_tombstones WHERE lower(slug) = " FOLDED
+		") SELECT used.id, links.id AS own, state = 'DELETED' AS gone FROM used "
+		"LEFT JOIN links ON links.id = used.id AND workspace_id = $2 AND " REQUEST_SEES_TAGS(
+			"tags",
+			"$3") " WHERE used.slug = name OR NOT (used.slug_exact AND $4) "
+			      "ORDER BY own DESC NULLS LAST LIMIT 1) AS clash ON true ORDER BY place",
+		out);
+}
+
+enum err link_find_external_ids(struct pg_conn *conn, const struct request *r, int64_t workspace_id,
+                                const char *const *external_ids, size_t count,
+                                struct link_find_name *out)
+{
+	return find_names(
+		conn, r, workspace_id, external_ids, count,
+		"SELECT id IS NOT NULL, CASE WHEN sees THEN id ELSE 0 END, coalesce(sees AND state = 'DELETED', false) "
+		"FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, place) LEFT JOIN LATERAL ("
+		"SELECT id, state, $4::boolean, " REQUEST_SEES_TAGS(
+			"tags",
+			"$3") " AS sees FROM links WHERE workspace_id = $2 "
+			      "AND external_id = name COLLATE \"C\") AS named ON true ORDER BY place",
+		out);
 }
 
 /* --- paths --- */
@@ -107,13 +128,16 @@ enum err link_find_read_external_id(const struct request *r, char out[static LIN
 
 static enum err find_by_external_id(struct request *r, struct pg_conn *conn)
 {
-	char id[LINK_EXTERNAL_ID_SIZE];
-	struct link_find_external found = { 0 };
-	enum err err = link_find_read_external_id(r, id);
+	char text[LINK_EXTERNAL_ID_SIZE];
+	const char *external_id = text;
+	struct link_find_name found = { 0 };
+	enum err err = link_find_read_external_id(r, text);
 	if (err == OK)
-		err = link_find_external_id(conn, r, id, &found);
+		err = link_find_external_ids(conn, r, r->workspace_id, &external_id, 1, &found);
+	if (err == OK && found.link_id == 0)
+		err = ERR_NOT_FOUND;
 	if (err == OK)
-		r->named_link_id = found.id;
+		r->named_link_id = found.link_id;
 	return err;
 }
 
@@ -146,40 +170,6 @@ enum http_progress link_find_by_external_id(void *ctx, struct http_exchange *x)
 
 /* --- whether a slug is free --- */
 
-/*
- * Whose slug clashes with a new one: a link, an alias or a tombstone, as links_refuse_used_slug in
- * db/migrations refuses it. *link_id: that of the workspace's own link, as far as the request sees it, or
- * 0.
- */
-static enum err find_user(const struct request *r, struct pg_conn *conn, const char *slug,
-                          bool *is_used, int64_t *link_id)
-{
-	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	pg_params_text(&params, slug);
-	pg_params_bool(&params, r->api->base->is_slug_exact);
-	pg_params_int(&params, r->workspace_id);
-	pg_params_text(&params, r->tags);
-	enum err err = pg_conn_query(
-		conn,
-		"WITH used AS (SELECT id, slug, slug_exact FROM links WHERE slug_key IN (" FOLDED
-		", '=' || $1) UNION ALL SELECT id, slug, slug_exact FROM links WHERE slug_exact "
-		"AND lower(slug) = " FOLDED
-		" UNION ALL SELECT link_id, slug, slug_exact FROM link_aliases WHERE lower(slug) = " FOLDED
-		" UNION ALL SELECT 0, slug, slug_exact FROM link_tombstones WHERE lower(slug) = " FOLDED
-		") SELECT coalesce(links.id, 0) FROM used LEFT JOIN links ON links.id = used.id "
-		"AND workspace_id = $3 AND " REQUEST_SEES_TAGS(
-			"tags", "$4") " WHERE used.slug = $1 OR NOT (used.slug_exact AND $2) "
-				      "ORDER BY 1 DESC LIMIT 1",
-		&params, &rows);
-	if (err == OK)
-		*is_used = pg_result_count(rows) > 0;
-	if (err == OK)
-		*link_id = *is_used ? pg_result_int(rows, 0, 0) : 0;
-	pg_result_free(rows);
-	return err;
-}
-
 static enum http_progress answer_slug(struct request *r, const char *slug, const char *state,
                                       int64_t link_id)
 {
@@ -198,10 +188,10 @@ enum http_progress link_find_slug_state(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	struct pg_conn *conn = NULL;
-	char slug[SLUG_SIZE];
-	bool is_used = false;
-	int64_t link_id = 0;
-	if (link_request_read_slug_path(rest_of_path(r, NEW_SLUG_PART), slug) != OK)
+	char text[SLUG_SIZE];
+	const char *slug = text;
+	struct link_find_name found = { 0 };
+	if (link_request_read_slug_path(rest_of_path(r, NEW_SLUG_PART), text) != OK)
 		return answer_slug(r, "", "invalid", 0);
 	enum link_request_slug judged = link_request_judge_slug(r->api->base, slug);
 	if (judged != LINK_REQUEST_SLUG_ALLOWED)
@@ -210,8 +200,8 @@ enum http_progress link_find_slug_state(void *ctx, struct http_exchange *x)
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return response_failure(r, err);
-	err = find_user(r, conn, slug, &is_used, &link_id);
+	err = link_find_slugs(conn, r, r->workspace_id, &slug, 1, &found);
 	pg_pool_release(r->api->pg, conn);
-	return err == OK ? answer_slug(r, slug, is_used ? "taken" : "free", link_id)
+	return err == OK ? answer_slug(r, slug, found.is_used ? "taken" : "free", found.link_id)
 	                 : response_failure(r, err);
 }

@@ -15,9 +15,6 @@
 
 struct request;
 
-/* Follows the name of the field. */
-#define LINK_FIND_EXTERNAL_ID_TAKEN "is the one of another link of the workspace"
-
 /*
  * slug: in any case that it may have. workspace_id: also LINK_STORE_ANY_WORKSPACE. ERR_NOT_FOUND also:
  * the link is of another workspace.
@@ -32,20 +29,21 @@ enum err link_find_alias(struct pg_conn *conn, const char *text, int64_t *id) MU
 enum err link_find_read_external_id(const struct request *r,
                                     char out[static LINK_EXTERNAL_ID_SIZE]) MUST_CHECK;
 
-struct link_find_external {
-	/* 0: no link of the workspace has the external_id. */
-	int64_t id;
-	/* The link is DELETED, keeps its external_id, and the request may restore it. */
+/* Who has a name. */
+struct link_find_name {
+	bool is_used;
+	/* The link of the workspace that has it, if the request sees it; else 0. */
+	int64_t link_id;
+	/* That link is DELETED, keeps the name, and may be restored. */
 	bool is_deleted;
 };
 
-/* ERR_NOT_FOUND: no link has it. */
-enum err link_find_external_id(struct pg_conn *conn, const struct request *r,
-                               const char *external_id, struct link_find_external *out) MUST_CHECK;
-
-/* Of several; out has room for count. */
-enum err link_find_external_ids(struct pg_conn *conn, const struct request *r,
+/* out has room for count. A slug is used if it clashes with a link, an alias or a tombstone. */
+enum err link_find_slugs(struct pg_conn *conn, const struct request *r, int64_t workspace_id,
+                         const char *const *slugs, size_t count,
+                         struct link_find_name *out) MUST_CHECK;
+enum err link_find_external_ids(struct pg_conn *conn, const struct request *r, int64_t workspace_id,
                                 const char *const *external_ids, size_t count,
-                                struct link_find_external *out) MUST_CHECK;
+                                struct link_find_name *out) MUST_CHECK;
 
 #endif

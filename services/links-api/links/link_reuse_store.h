@@ -34,18 +34,4 @@ struct link_reuse_store_lookup {
 enum err link_reuse_store_find(struct pg_conn *conn, int64_t workspace_id, const char *tags,
                                struct link_reuse_store_lookup *lookups, size_t count) MUST_CHECK;
 
-/*
- * For slugs that are used: ids[i] is the workspace's DELETED link with slugs[i] or with it as an alias,
- * which a restore brings back; 0: there is none. ids has room for count. ERR_LIMIT: count exceeds
- * LINK_REUSE_STORE_MAX.
- */
-enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t workspace_id, const char *tags,
-                                       const char *const *slugs, size_t count,
-                                       int64_t *ids) MUST_CHECK;
-
-/* What a problem says about such a slug; the format has two places for the id. */
-#define LINK_REUSE_STORE_DELETED_FORMAT                                                            \
-	"belongs to your deleted link %" PRId64 "; POST /api/links/%" PRId64 "/restore brings it " \
-	"back"
-
 #endif

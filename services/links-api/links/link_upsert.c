@@ -61,19 +61,20 @@ static bool read_request(struct request *r, struct link_request *input)
 	return wrong.count == 0 && err == OK;
 }
 
-/* Sets named_link_id. ERR_NOT_FOUND: no link has the external_id. */
+/* Sets named_link_id. ERR_NOT_FOUND: no link that the request sees has the external_id. */
 static enum err find(struct request *r, const struct link_request *input)
 {
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return ERR_UNAVAILABLE;
-	struct link_find_external found = { 0 };
-	err = link_find_external_id(conn, r, input->external_id, &found);
+	struct link_find_name found = { 0 };
+	const char *external_id = input->external_id;
+	err = link_find_external_ids(conn, r, r->workspace_id, &external_id, 1, &found);
 	pg_pool_release(r->api->pg, conn);
 	if (err == OK)
-		r->named_link_id = found.id;
-	return err;
+		r->named_link_id = found.link_id;
+	return err == OK && found.link_id == 0 ? ERR_NOT_FOUND : err;
 }
 
 static enum http_progress run(struct upsert *upsert)

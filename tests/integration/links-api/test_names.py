@@ -248,7 +248,7 @@ def test_filters_and_searches_find_a_link_by_an_earlier_slug(owner):
     assert owner.call("GET", f"/api/links?q={old}&state=disabled").json["links"] == []
 
 
-def test_an_api_key_limited_to_tags_does_not_see_the_names_of_others(owner):
+def test_an_api_key_limited_to_tags_does_not_see_the_names_of_others(owner, expect):
     key, _ = owner.with_key("links:read", "links:write", tags=["shown"])
     hidden, shown = named(owner, external_id="hidden"), named(owner, tags=["shown"], external_id="shown")
     renamed(owner, hidden, unique())
@@ -256,9 +256,12 @@ def test_an_api_key_limited_to_tags_does_not_see_the_names_of_others(owner):
     assert by_slug(key, shown["slug"]).status == 200
     assert key.call("GET", path_of("hidden")).status == 404
     assert key.call("GET", path_of("shown")).status == 200
-    assert put(key, "hidden", title="x").status == 404
-    assert put(key, "fresh").status == 403
-    assert put(key, "fresh", tags=["shown"]).status == 201
+    for external_id in ("hidden", "fresh"):
+        assert put(key, external_id).status == 403, "a new link needs a tag of the key"
+        assert put(key, external_id, {"If-Match": '"v1"'}, tags=["shown"]).status == 412
+    assert expect(put(key, "hidden", tags=["shown"]), 409, "/external_id")["type"] == "/problems/external-id-taken", "as POST answers"
+    assert [put(key, "fresh", tags=["shown"]).status for _ in range(2)] == [201, 200]
+    assert put(key, "shown", title="x").json["link"]["tags"] == ["shown"]
 
 
 # --- external ids ---
@@ -291,6 +294,30 @@ def test_an_external_id_is_of_one_link_in_a_workspace(owner, service, database, 
     assert [result["status"] for result in results] == [201, 409, 409]
     assert results[1]["problem"]["errors"][0]["pointer"] == "/external_id"
     assert named(User(service, database), external_id=taken)["external_id"] == taken, "of another workspace"
+
+
+def test_an_answer_names_each_name_that_another_link_has(owner, expect):
+    taken = named(owner, slug=unique("Taken"), external_id=unique("id"))
+    gone = named(owner, slug=unique("Gone"), external_id=unique("id"))
+    assert owner.call("DELETE", f"/api/links/{gone['id']}").status == 204
+    own = named(owner, external_id=unique("id"))
+    for slug, external_id, codes in (
+        (taken["slug"], taken["external_id"], ["slug-taken", "external-id-taken"]), (gone["slug"], taken["external_id"], ["slug-deleted", "external-id-taken"]),
+        (taken["slug"].lower(), gone["external_id"], ["slug-taken", "external-id-deleted"]), (unique(), taken["external_id"], ["external-id-taken"]),
+    ):  # fmt: skip
+        body = {"original_url": "https://example.com/", "slug": slug, "external_id": external_id}
+        answers = [owner.call("POST", "/api/links", body), owner.call("PATCH", f"/api/links/{own['id']}", {"slug": slug, "external_id": external_id})]
+        pointers = ["/slug", "/external_id"][-len(codes) :]
+        problems = [expect(answer, 409, *pointers) for answer in answers]
+        problems += [each["problem"] for each in owner.call("POST", "/api/links/bulk", {"links": [body] * 2}).json["results"]]
+        for problem in problems:
+            assert problem["type"] == "/problems/external-id-taken" and [each["code"] for each in problem["errors"]] == codes
+            assert [each["pointer"] for each in problem["errors"]] == pointers and all(pointer[1:] in problem["detail"] for pointer in pointers)
+    body = {"original_url": "https://example.com/", "slug": unique(), "external_id": unique("id")}
+    results = owner.call("POST", "/api/links/bulk", {"links": [body] * 2}).json["results"]
+    assert [each["code"] for each in results[1]["problem"]["errors"]] == ["slug-taken", "external-id-taken"], "the first one's"
+    change = {"slug": own["slug"], "external_id": taken["external_id"]}
+    assert expect(owner.call("PATCH", f"/api/links/{own['id']}", change), 409, "/external_id"), "its own slug"
 
 
 def test_a_put_creates_and_then_changes_the_same_link(owner):
@@ -328,6 +355,15 @@ def test_a_put_is_checked_as_a_post(owner, expect):
     gone = put(owner, external_id)
     assert gone.status == 404 and "restore" in gone.json["detail"]
     assert Api(owner.base).call("PUT", path_of(external_id), {"original_url": "https://example.com/"}).status == 401
+
+
+def test_a_put_needs_and_reads_no_idempotency_key(owner):
+    headers, external_id = {"Idempotency-Key": unique("key")}, unique("sku")
+    first = put(owner, external_id, headers)
+    assert first.status == 201
+    assert owner.call("DELETE", f"/api/links/{first.json['link']['id']}?hard=true").status == 204
+    again = put(owner, external_id, headers)
+    assert again.status == 201 and again.json["link"]["id"] != first.json["link"]["id"], "not the answer of a link that is gone"
 
 
 @pytest.mark.parametrize("with_slug", [False, True])
