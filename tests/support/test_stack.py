@@ -244,11 +244,30 @@ def test_starts_several_instances_restarts_them_with_their_ports_and_ends_them(e
     for url in redirectors:  # both have the variable, also after a restart
         assert get_location(url + "/") == "https://example.com/home"
     stack("stop", "redirector-2", "--state", folder)
+    for wrong, said in (
+        ("ROOT_ULR=https://example.com/", "redirector has no variable ROOT_ULR; the nearest is ROOT_URL"),
+        ("REQUESTS_PER_MINUTE=5", "redirector has no variable"), ("ROOT_URL=nonsense", "ROOT_URL: "),
+    ):  # fmt: skip
+        refused = stack("start", "redirector-2", "--state", folder, "--set", wrong, check=False)
+        assert refused.returncode == 1 and said in refused.stderr, refused.stderr
+    stack("start", "redirector-2", "--state", folder)
+    wait_until(lambda: get_location(redirectors[1] + "/") == "https://example.com/home", 60, "what it had: nothing refused is kept")
+    refused = stack("start", "redirector-2", "--state", folder, "--set", "ROOT_URL=https://example.com/late", check=False)
+    assert refused.returncode == 1 and "already running" in refused.stderr
+    stack("stop", "redirector-2", "--state", folder)
     stack("start", "redirector-2", "--state", folder, "--set", "ROOT_URL=https://example.com/other")
     wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0, 60, "every process to be ready")
     assert [get_location(url + "/") for url in redirectors] == ["https://example.com/home", "https://example.com/other"]
     assert_promotes(folder, found["LINKS_API_URL"])
     assert_down_fails_after_a_sanitizer_report(folder)
+
+
+@pytest.mark.parametrize("wrong,said", [("RQUESTS_PER_MINUTE=7", "has no variable RQUESTS_PER_MINUTE; the nearest is REQUESTS_PER_MINUTE"), ("REQUESTS_PER_MINUTE=seven", "REQUESTS_PER_MINUTE: ")])
+def test_refuses_what_no_service_reads_or_one_refuses(embedded, folder, wrong, said):
+    done = stack("up", "--build", BUILD, "--state", folder, *TIED, "--set", wrong, check=False)
+    assert done.returncode == 1 and said in done.stderr, done
+    assert not list((folder / "logs").glob("links-api*")), "no service has started"
+    assert_all_gone(folder)
 
 
 def assert_promotes(folder, url):

@@ -1,13 +1,30 @@
 """The four services: program, environment and probes of each."""
 
+import asyncio
+import difflib
 import os
+import re
+import subprocess
 
 from . import paths, probe
+from .errors import StackError
 from .member import Member
 from .redis import RedisTunnel
 
 # The variables that services inherit from the caller. All others come from the stack.
 INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
+
+
+def refuse_unknown(names, services, build):
+    """Raises StackError for a name that no program of these services reads."""
+    known = set()
+    for program in {service.program for service in services}:
+        text = subprocess.run([paths.program(build, program), "--help"], capture_output=True, text=True, check=True).stdout
+        known |= set(re.findall("^  ([A-Z][A-Z0-9_]*) ", text, re.M))
+    for name in names:
+        if known.isdisjoint((name, name.removesuffix("_FILE"))):
+            nearest = difflib.get_close_matches(name, sorted(known), 1, 0)[0]
+            raise StackError(f"{' or '.join(sorted({service.program for service in services}))} has no variable {name}; the nearest is {nearest}")
 
 
 class Service(Member):
@@ -58,6 +75,30 @@ class Service(Member):
 
     def own_environment(self):
         return {}
+
+    async def check(self):
+        """Raises StackError if the program refuses its variables."""
+        await self.prepare()
+        process = await asyncio.create_subprocess_exec(
+            *self.launch(), *self.command(), "--check-config",
+            env=self.environment(), cwd=self.state.folder, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        _, errors = await process.communicate()
+        if process.returncode != 0:
+            raise StackError(errors.decode(errors="replace").strip())
+
+    async def change(self, build, variables):
+        """For the next start. Keeps what it has if it would not start with these."""
+        if self.is_running():
+            raise StackError(f"{self.name} is already running (pid {self.pid})")
+        refuse_unknown(variables, [self], build)
+        before = self.build, self.variables
+        self.build, self.variables = build, self.variables | variables
+        try:
+            await self.check()
+        except StackError:
+            self.build, self.variables = before
+            raise
 
     async def probe(self):
         """Readiness: the service takes requests."""

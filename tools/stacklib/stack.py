@@ -13,7 +13,7 @@ from .member import TIMEOUT_S
 from .ports import Ports
 from .postgres import Postgres
 from .redis import Redis
-from .services import Consumer, Janitor, LinksApi, Redirector
+from .services import Consumer, Janitor, LinksApi, Redirector, refuse_unknown
 
 SANITIZER_FINDING = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: runtime error: ")
 
@@ -47,8 +47,12 @@ class Stack:
             member.take_ports(ports)
         if self.authority:
             await self.authority.make()
+        if self.services and self.variables:
+            refuse_unknown(self.variables, self.services, self.build)
         await self._together([self._start_backend(member) for member in self.backends])
         await self._together([member.start() for member in self.tunnels])
+        if self.variables:
+            await self._together([service.check() for service in {each.program: each for each in self.services}.values()])
         await self._together([self._start_service(member) for member in self.services])
         self.state.replace("environment", self.environment())
 
@@ -109,11 +113,9 @@ class Stack:
         member = self.member(name)
         if (build or variables) and member not in self.services:
             raise StackError(f"{name} is not a service: only services have a build folder and variables")
-        if build:
-            member.build = build
-        if variables:
-            member.variables |= variables
         async with self._locks[name]:
+            if build or variables:
+                await member.change(build or member.build, variables or {})
             await member.start()
 
     async def stop(self, name):
