@@ -192,6 +192,17 @@ def test_installs_on_both_releases(machine, version):
     assert "install -y --no-install-recommends no-such-package\n" in (machine.cache / "setup.log").read_text()
 
 
+def test_says_which_stage_of_the_packages_takes_its_time(machine):
+    machine.packages("build no-such-package # missing")
+    machine.fake("id", "echo 1000")
+    machine.fake("sudo", SUDO)
+    machine.fake("apt-get", "echo '0 upgraded, 2 newly installed, 0 to remove'; for n in 1 2; do echo Get:$n; done; for n in 1 2; do echo Unpacking $n; done; echo Setting up 1")
+    lines = machine.setup("demo").stdout.splitlines()
+    at = lines.index("==> Debian packages: no-such-package")
+    stages = [line.strip() for line in lines[at + 1 : at + 7]]
+    assert stages == ["fetching: 2 packages", "unpacking: 2 packages", "setting up: 2 packages"] * 2, "update and install"
+
+
 def test_prevents_service_starts_only_while_apt_runs(machine):
     machine.packages("build no-such-package # missing")
     machine.fake("id", "echo 1000")

@@ -82,13 +82,23 @@ packages_apt() {
 }
 
 packages_progress() {
-	local line total="?" fetched=0 done=0
+	local line total="" stage="" done=0
 	while read -r line; do
 		case $line in
 		*" newly installed,"*) total=$(sed -E 's/.* ([0-9]+) newly installed.*/\1/' <<<"$line") ;;
-		Get:*) fetched=$((fetched + 1)) && progress "fetched $fetched" ;;
-		"Setting up "*) done=$((done + 1)) && progress "installed $done of $total" ;;
+		Get:*) [ -z "$total" ] || packages_count fetching ;;
+		"Unpacking "*) packages_count unpacking ;;
+		"Setting up "*) packages_count "setting up" ;;
 		esac
 	done
 	progress_end
+}
+
+packages_count() { # packages_count STAGE: of packages_progress
+	if [ "$1" != "$stage" ]; then
+		stage=$1 done=0
+		stage "$stage: $total packages"
+	fi
+	done=$((done + 1))
+	progress "$stage: $done of $total packages"
 }

@@ -11,6 +11,12 @@ progress() { # progress TEXT: shows progress on one line, on a terminal only
 	fi
 }
 
+stage() { # stage TEXT: the same where there is no terminal, once for a stage of a step
+	if [ ! -t 1 ]; then
+		echo "    $1"
+	fi
+}
+
 progress_end() {
 	if [ -t 1 ]; then
 		printf '\r\033[K'
