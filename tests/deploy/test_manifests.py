@@ -143,6 +143,7 @@ NETWORKS = [
     ("no way to names", "local", lambda b: b.drop("NetworkPolicy", "names"), "no egress to DNS"),
     ("a way that is not needed", "local", lambda b: b.get("NetworkPolicy", "to-redis")["spec"]["podSelector"]["matchExpressions"][0]["values"].append("janitor"), "janitor: needs no egress to redis"),
     ("a way to the internet", "gateway", lambda b: put(b.get("NetworkPolicy", "janitor-destinations"), "spec.podSelector", {}), "redirector: egress to the internet"),
+    ("a port that destinations have", "gateway", lambda b: b.get("NetworkPolicy", "janitor-destinations")["spec"]["egress"][0]["ports"].pop(), "those of lib/fetch: 80, 443, 8080, 8443"),
     ("a port without a rule", "local", lambda b: [b.drop("NetworkPolicy", name) for name in ("metrics", "health")], "no ingress to its port ops"),
     ("a port that is open for nothing", "local", lambda b: put(b.get("NetworkPolicy", "redirector-visitors")["spec"]["ingress"][0]["ports"][0], "port", "web"), "open without need: port web"),
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 import re
 
-from . import programs
+from . import programs, tree
 from .rendering import does_match, name_of
 
 # The stores that each program connects to.
@@ -17,7 +17,9 @@ NEEDS = {
     "republish-links": {"postgres", "kafka"},
 }
 STORES = {"postgres", "redis", "kafka"}
-INTERNET = {80, 443}
+# Of the addresses that the janitor and links-api request for strangers.
+INTERNET = set(map(int, re.findall(r"read\.port != (\d+)", (tree.ROOT / "lib/fetch/fetch.c").read_text())))
+FETCHING = ("janitor-destinations", "links-api-titles")
 
 
 def ports_of(rules):
@@ -64,6 +66,12 @@ def check_addresses(rendering):
             yield f"NetworkPolicy/to-{store}: does not allow port {port}"
 
 
+def check_internet(rendering):
+    for policy in rendering.all("NetworkPolicy"):
+        if policy["metadata"]["name"] in FETCHING and ports_of(policy["spec"]["egress"]) != INTERNET:
+            yield f"{name_of(policy)}: the ports must be those of lib/fetch: {', '.join(map(str, sorted(INTERNET)))}"
+
+
 def check_each_rule(rendering):
     policies = rendering.all("NetworkPolicy")
     if not any(each["spec"]["podSelector"] == {} and len(each["spec"]["policyTypes"]) == 2 and not {"ingress", "egress"} & set(each["spec"]) for each in policies):
@@ -77,6 +85,7 @@ def check_each_rule(rendering):
 def check(rendering):
     yield from check_each_rule(rendering)
     yield from check_addresses(rendering)
+    yield from check_internet(rendering)
     for workload in rendering.workloads:
         if workload.app in NEEDS:
             yield from check_egress(rendering, workload)
