@@ -45,6 +45,14 @@ def test_the_table_and_the_services_agree(env, letter):
 
 
 @pytest.mark.parametrize("letter", SERVERS)
+def test_the_values_of_labels_are_in_the_document(env, letter):
+    """But for those that everybody knows, or that are those of the version and the API."""
+    text, page = ask(env[SERVERS[letter]], "GET", "/metrics").body.decode(), (ROOT / "docs/metrics.md").read_text()
+    values = {value for name, value in re.findall(r'(\w+)="([^"]*)"', text) if name not in ("le", "code", "status", "method", "route", "version")}
+    assert {value for value in values if f"`{value}`" not in page} == set()
+
+
+@pytest.mark.parametrize("letter", SERVERS)
 def test_promtool_accepts_the_metrics(env, letter):
     text = ask(env[SERVERS[letter]], "GET", "/metrics").body
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=120, check=False)
