@@ -467,6 +467,7 @@ def test_every_limit_has_a_row():
         group = re.search(r"^Limits:\n(.*?)\n\n", text, re.M | re.S)[1]
         known = {name for of, changes in SERVICES.values() if of == program for name in changes} | ELSEWHERE
         assert set(re.findall(r"^  ([A-Z_]+)", group, re.M)) <= known
-    rules = {limit.rule[0] for limit in LIMITS.values() if limit.rule}
+    source = (ROOT / "services/links-api/http/rate_limit.c").read_text()
+    rules = {limit.rule[0] for limit in LIMITS.values() if limit.rule} | set(re.findall(r'\[LIMITS_\w+\] *= \{ "([a-z-]+)"', source))
     section = (ROOT / "docs/api/problems.md").read_text().split("## rate-limit")[1].split("## ")[0]
     assert set(re.findall(r"^\| `([a-z-]+)` \|", section, re.M)) == rules
