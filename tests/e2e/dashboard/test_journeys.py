@@ -119,6 +119,7 @@ def test_campaign_parameters_stay_whatever_is_typed_first(page, window, user):
     act(page, slug, "Edit")
     page.get_by_label("Destination", exact=True).fill("https://example.com/summer?utm_source=poster")
     page.get_by_label("Title", exact=True).fill("Poster")
+    page.get_by_text("Campaign parameters").click()
     expect(page.get_by_label("Source", exact=True)).to_have_value("poster")
     expect(page.get_by_label("Medium", exact=True)).to_have_value("")
     page.get_by_role("button", name="Save", exact=True).click()
@@ -239,6 +240,7 @@ def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor)
     expect(page.locator(".link-head")).to_contain_text("Ends 1 Jul 2099, 08:00 (Europe/Berlin)")
     page.get_by_role("button", name="Actions for").click()
     page.get_by_role("menuitem", name="Edit").click()
+    page.locator("summary", has_text="Notes").click()
     expect(page.get_by_label("Notes", exact=True)).to_have_value("Ordered by Kim.\nBudget: 1,000")
     page.locator("summary", has_text="Start, end and redirect").click()
     page.get_by_label("Starts", exact=True).fill("")
@@ -635,6 +637,7 @@ def test_the_end_of_a_link_is_in_the_zone_of_the_account(page, window, user):
     link = user.call("GET", "/api/links").json["links"][0]
     assert link["expires_at"] == "2030-07-01T00:30:00.000Z"
     act(page, slug, "Edit")
+    page.get_by_text("Start, end and redirect").click()
     expect(page.get_by_label("Ends", exact=True)).to_have_value("2030-07-01T09:30")
 
 

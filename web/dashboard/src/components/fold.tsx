@@ -11,18 +11,19 @@ interface FoldProps {
   children: ComponentChildren;
 }
 
-/** A part of a form with what is set in its line. It opens for a field that the browser or the server refuses, and never folds by itself. */
+/** A part of a form with what is set in its line. It opens for a field that the browser or the server refuses, and never folds by itself. Its fields are drawn when it first opens. */
 export function Fold({ icon, title, summary, isOpen = false, children }: FoldProps) {
   const [open] = useState(isOpen);
+  const [isDrawn, setDrawn] = useState(isOpen);
   return (
-    <details class="fold" open={open || isOpen} onInvalidCapture={(event) => (event.currentTarget.open = true)}>
+    <details class="fold" open={open || isOpen} onInvalidCapture={(event) => (event.currentTarget.open = true)} onToggle={() => setDrawn(true)}>
       <summary>
         <Icon name={icon} size={16} />
         <span class="strong">{title}</span>
         <span class="fold-summary muted ellipsis">{summary}</span>
         <Icon name="down" size={14} />
       </summary>
-      <div class="form">{children}</div>
+      {(isDrawn || isOpen) && <div class="form">{children}</div>}
     </details>
   );
 }

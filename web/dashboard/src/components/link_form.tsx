@@ -344,7 +344,7 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
               <LinkExtras link={link} url={draft.original_url} extras={draft.extras} error={error} change={(part) => setDraft((last) => ({ ...last, extras: { ...last.extras, ...part } }))} />
               <More draft={draft} change={change} error={error} />
               {link?.notes !== null && (
-                <Fold icon="edit" title={t("notes")} summary={draft.notes}>
+                <Fold icon="edit" title={t("notes")} summary={draft.notes} isOpen={Boolean(error?.fields.notes)}>
                   <Field label={t("notes")} hint={t("notes.hint")} error={error?.fields.notes}>
                     {(control) => <textarea class="input notes" rows={3} maxLength={2000} value={draft.notes} onInput={(event) => change({ notes: event.currentTarget.value })} {...control} />}
                   </Field>

@@ -154,6 +154,8 @@ function SortHead({ name, sort, class: className, order, onSort }: SortHeadProps
 
 interface Props {
   links: Link[];
+  /** Those of them that have a row already. */
+  drawn: readonly Link[];
   /** Those that were deleted here: they stay to be restored, and cannot be selected. */
   kept: ReadonlySet<number>;
   /** Visits by humans of the last days, by link. */
@@ -167,7 +169,7 @@ interface Props {
   onChanged: (link: Link, deleted?: Link[]) => void;
 }
 
-export function LinkTable({ links, kept, days, selected, order, onSort, onSelect, onEdit, onTag, onChanged }: Props) {
+export function LinkTable({ links, drawn, kept, days, selected, order, onSort, onSelect, onEdit, onTag, onChanged }: Props) {
   useTagColors();
   const canSelect = can("editor");
   const creatorOf = useCreators();
@@ -199,7 +201,7 @@ export function LinkTable({ links, kept, days, selected, order, onSort, onSelect
         </tr>
       </thead>
       <tbody>
-        {links.map((link) => (
+        {drawn.map((link) => (
           <tr key={link.id} id={`link-${link.id}`} class={link.state === "deleted" ? "is-deleted" : selected.has(link.id) ? "is-selected" : undefined}>
             {canSelect && (
               <td class="cell-check">

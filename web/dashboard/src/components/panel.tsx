@@ -45,9 +45,13 @@ export interface PanelProps extends Question {
 /** The visits that the choice of humans and bots shows. */
 export const shownCount = (counts: Pick<Counts, "humans" | "bots" | "total">, bots: Bots) => (bots === "only" ? counts.bots : bots === "include" ? counts.total : counts.humans);
 
+const largest = (items: Item[], bots: Bots) => Math.max(1, ...items.map((item) => shownCount(item, bots)));
+
 interface BarsProps {
   dimension: Dimension;
   items: Item[];
+  /** Of the longest bar. */
+  max: number;
   /** Of all values, also of those that are not listed. */
   totals: Counts;
   bots: Bots;
@@ -55,8 +59,7 @@ interface BarsProps {
   onPick: PanelProps["onPick"];
 }
 
-function Bars({ dimension, items, totals, bots, isCompared, onPick }: BarsProps) {
-  const max = Math.max(1, ...items.map((item) => shownCount(item, bots)));
+function Bars({ dimension, items, max, totals, bots, isCompared, onPick }: BarsProps) {
   const sum = Math.max(1, shownCount(totals, bots));
   return (
     <table class="bars">
@@ -96,14 +99,15 @@ function Bars({ dimension, items, totals, bots, isCompared, onPick }: BarsProps)
 
 function useValues(source: Source, dimension: Dimension, question: Question, limit: number, turn: string) {
   const { range, filters, bots, isCompared } = question;
-  const query = { from: range.from, to: range.to, tz: currentZone(), limit, bots: bots || undefined, compare: isCompared ? range.compare : undefined, ...filterQuery(filters) };
+  const query = { from: range.from, to: range.to, tz: currentZone(), limit, bots: bots || undefined, ...filterQuery(filters) };
+  const compare = isCompared ? range.compare : undefined;
   const asked = JSON.stringify([source.key, dimension, query]);
-  const answer = useQuery(asked + turn, async (signal) => {
-    const values = await source.values(dimension, query, signal);
+  const answer = useQuery(`${asked} ${compare} ${turn}`, async (signal) => {
+    const values = await source.values(dimension, { ...query, compare }, signal);
     rememberValues(dimension, values.items.map((item) => item.value));
     return { asked, values };
   });
-  // What another question was answered with never stands under this one.
+  // What another question was answered with never stands under this one. To compare changes no figure.
   return { ...answer, data: answer.data?.asked === asked ? answer.data.values : undefined };
 }
 
@@ -148,7 +152,7 @@ function AllValues({ source, dimension, turn, onPick, onClose, ...question }: Om
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={12} height={28} />}
       {data && items.length === 0 && <p class="muted panel-empty">{t("links.nomatch")}</p>}
-      {data && <Bars dimension={dimension} items={items.slice(0, count)} totals={data.totals} bots={bots} isCompared={isCompared} onPick={(filter) => (onClose(), onPick(filter))} />}
+      {data && <Bars dimension={dimension} items={items.slice(0, count)} max={largest(data.items, bots)} totals={data.totals} bots={bots} isCompared={isCompared} onPick={(filter) => (onClose(), onPick(filter))} />}
       {items.length > count && <div ref={end} />}
     </Dialog>
   );
@@ -187,7 +191,7 @@ export function Panel({ source, title, dimensions, turn, onPick, ...question }: 
         {!data && (!error || error.isTemporary) && <Skeleton lines={SHORT} height={24} />}
         {data && tab === MAP && <WorldMap items={items} onPick={(value) => onPick({ dimension: "country", value, isExcluded: false })} />}
         {data && tab !== MAP && items.length === 0 && <p class="muted panel-empty">{t(dimension.startsWith("utm_") ? "panel.campaigns" : "panel.empty")}</p>}
-        {data && tab !== MAP && items.length > 0 && <Bars dimension={dimension} items={items} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
+        {data && tab !== MAP && items.length > 0 && <Bars dimension={dimension} items={items} max={largest(items, bots)} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
       </div>
       {isLong && <AllValues source={source} dimension={dimension} turn={turn} range={range} filters={filters} bots={bots} isCompared={isCompared} onPick={onPick} onClose={() => setLong(false)} />}
     </section>

@@ -16,7 +16,7 @@ import { useThrottled } from "../lib/use_throttled";
 import { toLocalInput } from "../lib/zone";
 import { Change } from "./change";
 import type { Mark } from "./chart";
-import { ErrorBox, Skeleton } from "./feedback";
+import { Empty, ErrorBox, Skeleton } from "./feedback";
 import { Icon } from "./icons";
 import { type Bots, botsOf, Panel, PLACES, type Question, shownCount } from "./panel";
 import { type Choice, Picker } from "./picker";
@@ -28,16 +28,16 @@ const PANEL_MS = 10_000; // a busy link must not use up the account's requests
 
 function useFigures(source: Source, range: Range, filters: Filter[], isCompared: boolean, turn: string) {
   const compare = isCompared ? range.compare : undefined;
-  const query = { from: range.from, to: range.to, tz: currentZone(), compare, ...filterQuery(filters) };
+  const query = { from: range.from, to: range.to, tz: currentZone(), ...filterQuery(filters) };
   const asked = JSON.stringify([source.key, query, range.interval]);
-  const answer = useQuery(asked + turn, async (signal) => {
+  const answer = useQuery(`${asked} ${compare} ${turn}`, async (signal) => {
     const [totals, series] = await Promise.all([
-      source.totals(query, signal),
-      source.series(query, range.interval, signal),
+      source.totals({ ...query, compare }, signal),
+      source.series({ ...query, compare }, range.interval, signal),
     ]);
     return { asked, totals, series };
   });
-  // What another question was answered with never stands under this one.
+  // What another question was answered with never stands under this one. To compare changes no figure.
   return { ...answer, data: answer.data?.asked === asked ? answer.data : undefined };
 }
 
@@ -107,6 +107,7 @@ function Info({ totals, bots }: { totals: Totals; bots: Bots }) {
 }
 
 function SeriesTable({ series, bots, name }: { series: Series; bots: Bots; name: string }) {
+  const [isOpen, setOpen] = useState(false);
   const { interval, points, compared } = series;
   const names = [bots === "include" ? t("bots.include") : t("visits"), ...(bots === "only" ? [] : [t("unique"), t("bots")]), ...(compared ? [t("before.visits")] : [])];
   const rows = points.map((point, at) => {
@@ -122,9 +123,9 @@ function SeriesTable({ series, bots, name }: { series: Series; bots: Bots; name:
   };
   return (
     <div class="figures-foot">
-      <details class="disclosure as-table">
+      <details class="disclosure as-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>{t("as.table")}</summary>
-        <table class="table">
+        {isOpen && <table class="table">
           <thead>
             <tr>
               <th scope="col">{t("time")}</th>
@@ -147,7 +148,7 @@ function SeriesTable({ series, bots, name }: { series: Series; bots: Bots; name:
               </tr>
             ))}
           </tbody>
-        </table>
+        </table>}
       </details>
       <button type="button" class="button button-quiet" onClick={save}>
         <Icon name="download" /> {t("as.csv")}
@@ -288,6 +289,11 @@ export function Statistics({ source, decisions = [], marks = [], heading, action
               marks={marks}
               onZoom={data.series.interval === "hour" ? undefined : zoom}
             />
+            {data.totals.total === 0 && (
+              <div class="chart-empty">
+                <Empty icon="chart" title={t("overview.none")} text={t("overview.none.text")} />
+              </div>
+            )}
             <SeriesTable series={data.series} bots={bots} name={fileName("visits", [source.name, ...conditions(filters, bots)].join("-"), range)} />
           </>
         ) : (

@@ -39,4 +39,4 @@ function readableLabel(label: string): string {
 }
 
 /** "grün.example" for "xn--grn-hoa.example": each part of a host whose letters are all of one script, and clear. */
-export const readableHost = (host: string): string => host.split(".").map(readableLabel).join(".");
+export const readableHost = (host: string): string => (host.includes("xn--") ? host.split(".").map(readableLabel).join(".") : host);

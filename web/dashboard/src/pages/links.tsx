@@ -24,6 +24,7 @@ const SelectionBar = lazy(() => import("../components/selection_bar"), 0);
 const FirstRun = lazy(() => import("../components/first_run"), 5);
 
 const PAGE_SIZE = 50;
+const ROWS_AT_ONCE = 17;
 const DAYS = 30;
 /** Some changes are a request for each link, and an account has six hundred a minute. */
 const CHOSEN_MAX = 500;
@@ -48,12 +49,23 @@ function useLinks() {
     limit: PAGE_SIZE,
     days: DAYS,
   };
+  const asked = JSON.stringify(query);
   const load = async (signal: AbortSignal) => {
     const answer = await unwrap(api.GET("/api/links", { params: { query }, signal }));
     rememberTags(answer.links.flatMap((link) => link.tags));
-    return answer;
+    return { asked, ...answer };
   };
-  return { query, ...useQuery(JSON.stringify(query), load, POLL_MS) };
+  return { query, ...useQuery(asked, load, POLL_MS) };
+}
+
+/** The rows of a list in turn: first those that a window shows, then the others, so that the page answers meanwhile. */
+function useRowsInTurn(rows: Link[], list: string | undefined): Link[] {
+  const [drawn, setDrawn] = useState({ list, count: ROWS_AT_ONCE });
+  const count = drawn.list === list ? drawn.count : ROWS_AT_ONCE;
+  useEffect(() => {
+    if (count < rows.length) setDrawn({ list, count: count + ROWS_AT_ONCE });
+  }, [count, rows.length, list]);
+  return rows.slice(0, count);
 }
 
 type Filters = ReturnType<typeof useLinks>["query"];
@@ -143,16 +155,20 @@ function SaveButton({ query }: { query: Filters }) {
 function Pages({ query, pagination }: { query: Filters; pagination: Schemas["Pagination"] }) {
   const { page } = query;
   const total = pagination.total ?? 0;
+  const go = (to: number) => {
+    setParams({ page: to > 1 ? to : "" });
+    scrollTo(0, 0);
+  };
   if (page === 1 && pagination.next_cursor === null) return null;
   return (
     <nav class="pages" aria-label={t("pages")}>
-      <button type="button" class="button" disabled={page <= 1} onClick={() => setParams({ page: page > 2 ? page - 1 : "" })}>
+      <button type="button" class="button" disabled={page <= 1} onClick={() => go(page - 1)}>
         {t("previous")}
       </button>
       <span class="muted">
         {t("page", { page })} · {tn("links", total, { count: countOf(pagination) })}
       </span>
-      <button type="button" class="button" disabled={pagination.next_cursor === null} onClick={() => setParams({ page: page + 1 })}>
+      <button type="button" class="button" disabled={pagination.next_cursor === null} onClick={() => go(page + 1)}>
         {t("next")}
       </button>
     </nav>
@@ -169,7 +185,7 @@ function Nothing({ query, onMade }: { query: Filters; onMade: (link: Link) => vo
       </Empty>
     );
   }
-  if (!can("editor")) return <Empty title={t("links.nothing")} text={t("viewer.text")} />;
+  if (!can("editor")) return <Empty icon="link" title={t("links.nothing")} text={t("viewer.text")} />;
   return <FirstRun onMade={onMade} />;
 }
 
@@ -259,6 +275,7 @@ export default function LinksPage() {
   const rows = deleted.of === list ? deleted.rows.filter(({ link }) => !made.some((each) => each.id === link.id)) : [];
   const kept = new Set(rows.map(({ link }) => link.id));
   const links = withKept(made, rows);
+  const drawn = useRowsInTurn(links, data?.asked);
   const days = useMemo(() => new Map(found.map((link) => [link.id, link.daily_humans ?? []])), [data]);
   const sortBy = (sort: Sort) => setParams({ sort, order: order.sort === sort && !order.isAscending ? "asc" : "desc", page: "" });
   useEffect(() => {
@@ -340,7 +357,7 @@ export default function LinksPage() {
       {data && links.length === 0 && !isLoading && <Nothing query={query} onMade={saved} />}
       {links.length > 0 && (
         <div class={isLoading ? "card table-card is-loading" : "card table-card"}>
-          <LinkTable links={links} kept={kept} days={days} selected={selected} order={order} onSort={sortBy} onSelect={choose} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link, gone) => changed([link], gone)} />
+          <LinkTable links={links} drawn={drawn} kept={kept} days={days} selected={selected} order={order} onSort={sortBy} onSelect={choose} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link, gone) => changed([link], gone)} />
         </div>
       )}
       {data && (links.length > 0 || query.page > 1) && <Pages query={query} pagination={data.pagination} />}
