@@ -1,5 +1,5 @@
 // Draws the world map at build time: the module "virtual:world" contains one SVG path per country, and a circle for each
-// country that is too small for the coarse map.
+// country that is not on the coarse map, or too small there to see and to meet.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { geoArea, geoCentroid, geoNaturalEarth1, geoPath } from "d3-geo";
@@ -7,6 +7,7 @@ import { feature } from "topojson-client";
 
 const WIDTH = 700;
 const HEIGHT = 336;
+const SMALL = 6;
 const require = createRequire(import.meta.url);
 const numericToAlpha2 = require("i18n-iso-countries").getNumericCodes();
 
@@ -81,7 +82,8 @@ function center(projection, { geometry }) {
 
 export function drawWorld() {
   const coarse = countries("110m").filter((country) => alpha2(country) && alpha2(country) !== "AQ");
-  const projection = geoNaturalEarth1().precision(0).fitSize([WIDTH, HEIGHT], { type: "FeatureCollection", features: coarse });
+  // Its edge lies in the Bering Strait: none of the large countries crosses it.
+  const projection = geoNaturalEarth1().rotate([-11, 0]).precision(0).fitSize([WIDTH, HEIGHT], { type: "FeatureCollection", features: coarse });
   const path = geoPath(projection).digits(1);
   const shapes = coarse.map((country) => [alpha2(country), relative(path(country))]).filter(([, shape]) => shape);
   const drawn = new Set(shapes.map(([code]) => code));
@@ -89,6 +91,10 @@ export function drawWorld() {
     .filter((country) => alpha2(country) && alpha2(country) !== "AQ" && !drawn.has(alpha2(country)))
     .filter((country) => !drawn.has(alpha2(country)) && drawn.add(alpha2(country)) && geoArea(country) > 0)
     .map((country) => [alpha2(country), ...projection(geoCentroid(country)).map((at) => Math.round(at * 10) / 10)]);
+  for (const country of coarse) {
+    const [[left, top], [right, bottom]] = path.bounds(country);
+    if (Math.max(right - left, bottom - top) < SMALL) dots.push([alpha2(country), ...center(projection, country)]);
+  }
   const centers = Object.fromEntries(coarse.filter((country) => drawn.has(alpha2(country))).map((country) => [alpha2(country), center(projection, country)]));
   return { width: WIDTH, height: HEIGHT, shapes, dots, centers };
 }

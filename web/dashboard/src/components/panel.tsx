@@ -189,7 +189,7 @@ export function Panel({ source, title, dimensions, turn, onPick, ...question }: 
       <div class="panel-body">
         {error && !error.isTemporary && <ErrorBox error={error} retry={reload} />}
         {!data && (!error || error.isTemporary) && <Skeleton lines={SHORT} height={24} />}
-        {data && tab === MAP && <WorldMap items={items} onPick={(value) => onPick({ dimension: "country", value, isExcluded: false })} />}
+        {data && tab === MAP && <WorldMap visits={new Map(items.map((item) => [item.value, shownCount(item, bots)]))} onPick={(value) => onPick({ dimension: "country", value, isExcluded: false })} />}
         {data && tab !== MAP && items.length === 0 && <p class="muted panel-empty">{t(dimension.startsWith("utm_") ? "panel.campaigns" : "panel.empty")}</p>}
         {data && tab !== MAP && items.length > 0 && <Bars dimension={dimension} items={items} max={largest(items, bots)} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
       </div>
