@@ -171,7 +171,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
           <ul class="command-list" role="listbox" id={list} aria-label={name}>
             {shown.map((entry, index) => (
               <li role="option" id={`${list}-${entry.id}`} key={entry.id} aria-selected={entry === chosen} onPointerMove={() => setAt(index)} onClick={entry.run}>
-                <Icon name={entry.icon} size={16} />
+                <Icon name={entry.icon} />
                 <span class="ellipsis">{entry.text}</span>
                 <span class="muted ellipsis">{entry.note}</span>
               </li>

@@ -37,7 +37,7 @@ function Switcher() {
         <span>
           <span class="visually-hidden">{t("workspace")}:</span> {here?.name ?? t("none")}
         </span>
-        <Icon name="switch" size={16} />
+        <Icon name="switch" />
       </Menu>
     </div>
   );
@@ -198,7 +198,7 @@ export function Shell({ children, isBare, onHelp, onCommand }: ShellProps) {
           </button>
         </div>
         <button type="button" class="command-button" onClick={onCommand}>
-          <Icon name="search" size={16} /> <span>{command}</span> <kbd>{isMac() ? "⌘K" : "Ctrl K"}</kbd>
+          <Icon name="search" /> <span>{command}</span> <kbd>{isMac() ? "⌘K" : "Ctrl K"}</kbd>
         </button>
         <div class={isMenuOpen ? "sidebar-body is-open" : "sidebar-body"}>
           <Navigation isAdmin={user.role === "admin"} />

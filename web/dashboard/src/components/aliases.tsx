@@ -27,7 +27,7 @@ export function Aliases({ link, onChanged }: { link: Link; onChanged: () => void
           {slug}
           {can("editor") && link.state !== "deleted" && (
             <button type="button" aria-label={t("alias.remove", { slug })} onClick={() => setEnding(slug)}>
-              <Icon name="close" size={12} />
+              <Icon name="close" />
             </button>
           )}
         </span>

@@ -77,6 +77,7 @@ export function Empty({ title, text, isPage = false, children }: EmptyProps) {
     <div class="empty">
       {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
       <p>{text}</p>
+      {icon && <Icon name={icon} />}
       {children}
     </div>
   );

@@ -18,10 +18,10 @@ export function Fold({ icon, title, summary, isOpen = false, children }: FoldPro
   return (
     <details class="fold" open={open || isOpen} onInvalidCapture={(event) => (event.currentTarget.open = true)} onToggle={() => setDrawn(true)}>
       <summary>
-        <Icon name={icon} size={16} />
+        <Icon name={icon} />
         <span class="strong">{title}</span>
         <span class="fold-summary muted ellipsis">{summary}</span>
-        <Icon name="down" size={14} />
+        <Icon name="down" />
       </summary>
       {(isDrawn || isOpen) && <div class="form">{children}</div>}
     </details>

@@ -1,4 +1,4 @@
-/** Outlines of 20 by 20, drawn in the colour of the text. Decoration: the name of a button is its text or aria-label. */
+/** Outlines of 20 by 20, drawn in the colour of the text, in one size and stroke (.icon). Decoration: the name of a button is its text or aria-label. */
 const PATHS = {
   search: "M9 15A6 6 0 1 0 9 3a6 6 0 0 0 0 12Zm4.5-1.5L17 17",
   plus: "M10 4v12M4 10h12",
@@ -35,7 +35,6 @@ const PATHS = {
   flag: "M5 17V3.5h9.5l-2.5 3.5 2.5 3.5H5",
   phone: "M6 2.5h8v15H6zM9 15h2",
   send: "M10 12V3.5M6.8 6.5 10 3.3l3.2 3.2M5 10v6h10v-6",
-  globe: "M10 17a7 7 0 1 0 0-14 7 7 0 0 0 0 14ZM3 10h14M10 3c2.4 2 3.4 4.3 3.4 7s-1 5-3.4 7c-2.4-2-3.4-4.3-3.4-7s1-5 3.4-7Z",
   calendar: "M3.5 5h13v11.5h-13zM3.5 8.5h13M7 3v3.5M13 3v3.5",
   down: "m5.5 8 4.5 4.5L14.5 8",
   up: "m5.5 12 4.5-4.5 4.5 4.5",
@@ -48,9 +47,9 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
+export function Icon({ name }: { name: IconName }) {
   return (
-    <svg class="icon" width={size} height={size} viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">
+    <svg class="icon" viewBox="0 0 20 20" aria-hidden="true">
       <path d={PATHS[name]} />
     </svg>
   );

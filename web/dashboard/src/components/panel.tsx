@@ -146,7 +146,7 @@ function AllValues({ source, dimension, turn, onPick, onClose, ...question }: Om
           <input class="input" type="search" aria-label={t("search")} placeholder={t("search")} autofocus value={text} onInput={(event) => setText(event.currentTarget.value)} />
         </div>
         <button type="button" class="button" disabled={!data} onClick={save}>
-          <Icon name="download" size={16} /> CSV
+          <Icon name="download" /> CSV
         </button>
       </div>
       {error && <ErrorBox error={error} retry={reload} />}

@@ -102,7 +102,7 @@ export function Picker({ label, children, class: look = "chip", choices, onPick 
                 )}
                 <div class="menu-item" role="option" id={`${id}-${index}`} key={choice.id} aria-selected={index === at} onPointerMove={() => setAt(index)} onClick={() => pick(choice)}>
                   <span class="picker-text">{choice.text}</span>
-                  {choice.isOn && <Icon name="check" size={16} />}
+                  {choice.isOn && <Icon name="check" />}
                 </div>
               </>
             ))}

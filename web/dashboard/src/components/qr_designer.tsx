@@ -82,10 +82,10 @@ export function QrDesigner({ url, name, isDraft = false }: Props) {
       {!isDraft && (
         <div class="button-row">
           <button type="button" class="button" onClick={() => save("png")}>
-            <Icon name="download" size={16} /> PNG
+            <Icon name="download" /> PNG
           </button>
           <button type="button" class="button" onClick={() => save("svg")}>
-            <Icon name="download" size={16} /> SVG
+            <Icon name="download" /> SVG
           </button>
         </div>
       )}

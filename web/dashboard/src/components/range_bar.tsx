@@ -41,7 +41,7 @@ function RangeMenu({ range }: { range: Range }) {
   return (
     <div class="menu" ref={root} onKeyDown={(event) => event.key === "Escape" && isOpen && (event.stopPropagation(), close())}>
       <button ref={button} type="button" class="button" aria-haspopup="dialog" aria-expanded={isOpen} aria-label={`${t("range")}: ${nameOf(range)}`} onClick={() => setOpen(!isOpen)}>
-        <Icon name="calendar" size={16} /> {nameOf(range)} <Icon name="down" size={14} />
+        <Icon name="calendar" /> {nameOf(range)} <Icon name="down" />
       </button>
       {isOpen && (
         <div class="menu-list range-menu" role="dialog" aria-label={t("range")}>
@@ -57,7 +57,7 @@ function RangeMenu({ range }: { range: Range }) {
               }}
             >
               {t(`range.${preset}.long`)}
-              {range.preset === preset && <Icon name="check" size={16} />}
+              {range.preset === preset && <Icon name="check" />}
             </button>
           ))}
           <div class="range-dates">

@@ -182,7 +182,7 @@ function FilterChips({ filters }: { filters: Filter[] }) {
               {name}
             </button>
             <button type="button" aria-label={t("filter.remove", { name })} onClick={() => apply(others)}>
-              <Icon name="close" size={14} />
+              <Icon name="close" />
             </button>
           </span>
         );
@@ -212,11 +212,11 @@ function StatBar({ range, filters, bots, onPick, children }: BarProps) {
       <span class="paper-only">{formatSpan(range.from, range.to, "UTC")}</span>
       <FilterChips filters={filters} />
       <Picker label={t("filter.add")} class="chip chip-add" choices={choices} onPick={(at) => values[Number(at)] && onPick(values[Number(at)] as Filter)}>
-        <Icon name="filter" size={14} /> {t("filter")}
+        <Icon name="filter" /> {t("filter")}
       </Picker>
       <span class="stat-bar-end">
         <Picker label={t("bots.label")} class="button button-quiet" choices={kinds} onPick={(value) => setParams({ bots: value })}>
-          {t(`bots.${bots || "none"}`)} <Icon name="down" size={14} />
+          {t(`bots.${bots || "none"}`)} <Icon name="down" />
         </Picker>
         {children}
       </span>

@@ -177,13 +177,16 @@ export default function KeysPage() {
       notify(t("key.taken", { name: key.name }));
       reload();
     });
+  const create = (
+    <button type="button" class="button button-primary" onClick={() => setCreating(true)}>
+      <Icon name="plus" /> {t("key.create")}
+    </button>
+  );
   return (
     <>
       <header class="page-head">
         <h1>{t("keys")}</h1>
-        <button type="button" class="button button-primary" onClick={() => setCreating(true)}>
-          <Icon name="plus" /> {t("key.create")}
-        </button>
+        {data && data.keys.length > 0 && create}
       </header>
       {(error ?? action.error) && <ErrorBox error={(error ?? action.error)!} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}

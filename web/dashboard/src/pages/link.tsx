@@ -87,7 +87,7 @@ function Heading({ link, creator, onEdit, onChanged }: HeadingProps) {
           {link.state !== "deleted" && <CopyButton withText text={link.short_url} label={t("copy.link", { url })} />}
           {link.state !== "deleted" && can("editor") && (
             <button type="button" class="button" onClick={onEdit}>
-              <Icon name="edit" size={16} /> {t("edit")}
+              <Icon name="edit" /> {t("edit")}
             </button>
           )}
           <LinkActions isMenuOnly link={link} onEdit={onEdit} onChanged={() => onChanged()} />

@@ -121,7 +121,7 @@ function FilterBar({ query, total }: { query: Filters; total: ComponentChildren 
     <span class="chip chip-on">
       {text}
       <button type="button" aria-label={t("filter.remove", { name: text })} onClick={() => setParams({ [name]: "", page: "" })}>
-        <Icon name="close" size={14} />
+        <Icon name="close" />
       </button>
     </span>
   );
@@ -131,7 +131,7 @@ function FilterBar({ query, total }: { query: Filters; total: ComponentChildren 
       {query.state && chip("state", t(`state.${query.state}`))}
       {query.tag && chip("tag", t("filter.is", { name: t("tag"), value: query.tag }))}
       <Picker label={t("filter.add")} class="chip chip-add" choices={choices} onPick={pick}>
-        <Icon name="filter" size={14} /> {t("filter")}
+        <Icon name="filter" /> {t("filter")}
       </Picker>
       {total}
     </div>
@@ -220,10 +220,10 @@ function Created({ link, onEdit, onClose }: { link: Link; onEdit: () => void; on
         <p role="status">{t(isCopied ? "link.created.copied" : "link.created", { url })}</p>
         <div class="button-row">
           <a class="button" href={link.short_url} target="_blank" rel="noreferrer">
-            <Icon name="external" size={16} /> {t("open")}
+            <Icon name="external" /> {t("open")}
           </a>
           <button type="button" class="button" onClick={onEdit}>
-            <Icon name="edit" size={16} /> {t("edit")}
+            <Icon name="edit" /> {t("edit")}
           </button>
           <CopyButton withText text={link.short_url} label={t("copy.link", { url })} />
         </div>

@@ -146,7 +146,7 @@ export default function LivePage() {
             {isLost ? t("live.off") : isOpen ? t("live.on") : t("loading")}
           </span>
           <button type="button" class="button" onClick={() => setFrozen(frozen ? undefined : visits)}>
-            <Icon name={frozen ? "play" : "pause"} size={16} /> {frozen ? t("live.resume", { count: formatCount(fresh) }) : t("live.pause")}
+            <Icon name={frozen ? "play" : "pause"} /> {frozen ? t("live.resume", { count: formatCount(fresh) }) : t("live.pause")}
           </button>
         </div>
       </header>

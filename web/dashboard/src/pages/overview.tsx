@@ -26,7 +26,7 @@ function TagChoice({ tag }: { tag: string | undefined }) {
   const choices: Choice[] = [{ id: "", text: t("links.all"), group: "", isOn: !tag }, ...tags.map((each) => ({ id: each, text: each, group: t("tag"), isOn: each === tag }))];
   return (
     <Picker label={t("tag.choose")} class="button" choices={choices} onPick={(value) => setParams({ tag: value })}>
-      {tag ?? t("links.all")} <Icon name="down" size={14} />
+      {tag ?? t("links.all")} <Icon name="down" />
     </Picker>
   );
 }

@@ -50,7 +50,7 @@ function OwnLinks({ links, onChange }: { links: TemporaryLink[]; onChange: () =>
               <span class="ellipsis muted">{shortenUrl(link.original_url)}</span>
             </div>
             <span class="muted nowrap">
-              <Icon name="clock" size={14} /> {t("start.ends", { time: formatRelative(link.expires_at) })}
+              <Icon name="clock" /> {t("start.ends", { time: formatRelative(link.expires_at) })}
             </span>
             <div class="row-actions">
               <CopyButton text={link.short_url} label={t("copy.link", { url: link.short_url })} />
