@@ -92,6 +92,22 @@ def test_a_name_is_checked_while_it_is_typed_with_one_request_at_a_time(page, wi
     expect(said).to_have_text("")
 
 
+def allow_titles(page):
+    page.route("**/api/instance", lambda route: route.fulfill(json=route.fetch().json() | {"page_titles": True}))
+
+
+def test_a_link_that_is_made_from_anywhere_takes_the_title_of_its_page(page, window, user):
+    page.route("**/page-titles", lambda route: route.fulfill(json={"title": f"Of {route.request.post_data_json['url']}"}))
+    allow_titles(page)
+    with page.expect_response("**/api/instance"):
+        window.goto("/tags")
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("combobox", name="Find or shorten")
+    field.fill("example.com/quick")
+    field.press("Enter")
+    wait_until(lambda: [link["title"] for link in user.call("GET", "/api/links").json["links"]] == ["Of https://example.com/quick"], 60, "the title")
+
+
 def test_the_title_of_the_page_fills_an_empty_field_that_nobody_has_typed_in(page, window):
     asked, held, script = [], [], "<img src=x onerror=alert(1)>"
 
@@ -108,7 +124,7 @@ def test_the_title_of_the_page_fills_an_empty_field_that_nobody_has_typed_in(pag
         route.fulfill(json=route.fetch().json() | {"page_titles": True})
 
     page.route("**/page-titles", answer)
-    page.route("**/api/instance", instance)
+    allow_titles(page)
     window.goto("/links?edit=new")
     form = page.get_by_role("dialog", name="New link")
     title, destination = form.get_by_label("Title", exact=True), form.get_by_label("Destination", exact=True)

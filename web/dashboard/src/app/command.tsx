@@ -13,6 +13,7 @@ import { loadTags } from "../lib/tags";
 import { looksLikeUrl, normalizeUrl } from "../lib/urls";
 import { useThrottled } from "../lib/use_throttled";
 import { currentWorkspaceId } from "../lib/workspace";
+import { pageTitle } from "./instance";
 import { href, inWorkspace, navigate } from "./router";
 import { pagesOf } from "./routes";
 import { can, currentUser, useWorkspaces } from "./session";
@@ -36,6 +37,15 @@ function useLinks(words: string): readonly Link[] {
   const q = useThrottled(words, TYPING_MS);
   const { data } = useQuery(q === "" ? null : `command ${q}`, (signal) => unwrap(api.GET("/api/links", { params: { query: { q, limit: FOUND_MAX } }, signal })));
   return q === "" ? [] : (data?.links ?? []);
+}
+
+/** Gives a new link the title of its page, unless somebody was quicker. The link was not made to wait for it. */
+async function fillTitle(link: Link): Promise<void> {
+  const title = await pageTitle(link.original_url);
+  if (title === "") return;
+  const params = { path: { id: link.id }, header: { "If-Match": `"v${link.version}"` } };
+  await unwrap(api.PATCH("/api/links/{id}", { params, body: { title } })).catch(() => undefined);
+  dispatchEvent(new Event("waymark-links"));
 }
 
 /** What was made: copied already, its QR code beside it. */
@@ -98,6 +108,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
       if (!isCopied) notify(t("copy.failed", { text: link.short_url }), { isError: true });
       setMade(link);
       dispatchEvent(new Event("waymark-links"));
+      void fillTitle(link);
     } catch (cause) {
       const error = asApiError(cause);
       setFault(error.fields.original_url ?? explain(error));

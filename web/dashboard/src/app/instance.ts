@@ -7,6 +7,13 @@ const instance = createStore<Schemas["Instance"] | undefined>(undefined);
 /** What short links begin with: "https://go.example". */
 export const shortBase = (): string => instance.get()?.short_base ?? location.origin;
 
+/** The title of the page at an address, if the operator allows to ask for it. */
+export async function pageTitle(url: string): Promise<string> {
+  if (!instance.get()?.page_titles || !/^https?:/.test(url)) return "";
+  const page = await unwrap(api.POST("/api/page-titles", { body: { url } })).catch(() => undefined);
+  return page?.title ?? "";
+}
+
 const RETRY_MS = 3_000;
 
 export const useInstance = (): Schemas["Instance"] | undefined => useStore(instance);

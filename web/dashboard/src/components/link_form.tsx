@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
-import { shortBase, useInstance } from "../app/instance";
+import { pageTitle, shortBase } from "../app/instance";
 import { useQuery } from "../api/use_query";
 import { currentZone } from "../app/settings";
 import { type Key, t } from "../i18n";
@@ -266,19 +266,18 @@ function PreviewCard({ draft, base }: { draft: Draft; base: string }) {
 
 /** Puts the title of the page into the field as long as nobody has typed there, if the operator allows it. What fails is not said. */
 function usePageTitle(setDraft: (next: (last: Draft) => Draft) => void) {
-  const isAllowed = useInstance()?.page_titles;
   const field = useRef({ filled: "", isTyped: false }).current;
   const isFree = (draft: Draft) => !field.isTyped && draft.title === field.filled;
   const fillTitle = (draft: Draft) => {
     const url = normalizeUrl(draft.original_url);
-    if (!isAllowed || !isFree(draft) || !/^https?:/.test(url)) return;
-    const fill = (title: string) =>
+    if (!isFree(draft)) return;
+    void pageTitle(url).then((title) =>
       setDraft((last) => {
         if (!isFree(last) || normalizeUrl(last.original_url) !== url) return last;
         field.filled = title;
         return { ...last, title };
-      });
-    unwrap(api.POST("/api/page-titles", { body: { url } })).then((page) => fill(page.title ?? ""), () => fill(""));
+      }),
+    );
   };
   return { fillTitle, noteTyping: () => (field.isTyped = true) };
 }
