@@ -43,7 +43,7 @@ def test_an_owner_sends_germans_phones_and_half_of_the_rest_elsewhere(page, wind
     tester.get_by_role("button", name="Try it").click()
     expect(tester.get_by_role("status")).to_contain_text("50% → https://example.com/b (B)")
     dialog.locator("summary", has_text="Limit").click()
-    dialog.get_by_label("People who may follow it").fill("500")
+    dialog.get_by_label("How many people may follow").fill("500")
     assert window.violations() == []
     dialog.get_by_role("button", name="Create link").click()
     expect(page.get_by_role("dialog")).to_have_count(0)

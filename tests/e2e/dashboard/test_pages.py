@@ -25,9 +25,9 @@ def test_what_is_left_of_the_day_and_a_deleted_name_are_said(env, page, window, 
     lines = page.get_by_label("Addresses")
     lines.fill("https://example.com/1\nhttps://example.com/2")
     expect(page.get_by_role("button", name="Create 2 links")).to_be_visible()
-    expect(page.get_by_text("in 24 hours")).to_have_count(0)
+    expect(page.get_by_text("will be refused")).to_have_count(0)
     lines.fill("".join(f"https://example.com/{i}\n" for i in range(5)))
-    expect(page.get_by_text("2 of 3 links in 24 hours are left. The last 3 will be refused.")).to_be_visible()
+    expect(page.get_by_text("2 of 3 links left for 24 hours. The last 3 will be refused.")).to_be_visible()
     lines.fill(f"https://example.com/\t{link['slug']}")
     window.press("Create 1 link")
     expect(page.get_by_text("Belongs to a deleted link.")).to_be_visible()
@@ -209,7 +209,7 @@ def test_an_administrator_sets_the_documents_of_apps(env, page, window, user):
 def test_the_host_of_an_address_is_blocked_and_shown_before(env, page, window, user):
     make_admin(env, user.email)
     window.goto("/admin/hosts")
-    expect(page.get_by_text("existing ones stop within 10 seconds")).to_be_visible()
+    expect(page.get_by_text("others stop within 10 seconds")).to_be_visible()
     host = f"{user.email.partition('@')[0]}.example"
     field = page.get_by_label("Host", exact=True)
     for written, shown in {
@@ -217,10 +217,10 @@ def test_the_host_of_an_address_is_blocked_and_shown_before(env, page, window, u
         "http://[2001:db8::1]:80/x": "[2001:db8::1]", "[2001:db8::1]:80": "[2001:db8::1]",
     }.items():  # fmt: skip
         field.fill(written)
-        expect(page.get_by_text(f"Only the host is blocked: {shown}", exact=True)).to_be_visible()
+        expect(page.get_by_text(f"Only the host: {shown}", exact=True)).to_be_visible()
     for written in (f"www.{host}", f"https://www.{host}/page"):
         field.fill(written)
-        expect(page.get_by_text(f"Only www.{host} is blocked. For the whole site, enter {host}.")).to_be_visible()
+        expect(page.get_by_text(f"Only www.{host}. For the whole site, enter {host}.")).to_be_visible()
     for written in (host, "2001:db8::1", "192.0.2.1"):
         field.fill(written)
         expect(page.get_by_text("example.com or an IP address")).to_be_visible()
@@ -315,8 +315,8 @@ def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user
     expect(page.locator(".health-problems > li")).to_have_count(len(KINDS))
     expect(page.get_by_role("heading", name="<b>NotReady</b> is not ready.")).to_be_visible()
     expect(page.get_by_text("No response within a second")).to_be_visible()
-    expect(page.get_by_text("Redirects go on, clicks wait in journals.")).to_be_visible()
-    journals = page.get_by_role("region", name="Counting").locator("div").filter(has_text="Clicks that wait for Kafka")
+    expect(page.get_by_text("Clicks wait in journals.")).to_be_visible()
+    journals = page.get_by_role("region", name="Counting").locator("div").filter(has_text="Clicks to publish")
     expect(journals.locator("dd")).to_have_text("≥ 12,345")
     lost = page.get_by_role("region", name="Counting").locator("div").filter(has_text="Clicks lost lately")
     expect(lost.locator("dd")).to_have_text("≥ 7")
@@ -327,7 +327,7 @@ def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user
     opened.value.close()
     # A good state must not stay on the screen when it is not known any more.
     page.route("**/api/admin/health", lambda route: route.fulfill(status=503, json={"type": "/problems/temporarily-unavailable", "title": "x", "status": 503, "detail": "x", "instance": "1"}))
-    expect(page.get_by_text("Without PostgreSQL, nothing else is known here.")).to_be_visible()
+    expect(page.get_by_text("Nothing else is known without PostgreSQL.")).to_be_visible()
     expect(page.locator(".health-problems")).to_have_count(0)
 
 
@@ -337,7 +337,7 @@ def test_a_page_loads_itself_again_after_an_update_of_the_server(page, window, u
     asset = re.compile(r"/app/assets/live-")
     page.route(asset, lambda route: route.fulfill(status=404), times=1)
     page.get_by_role("link", name="Live", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    expect(page.get_by_role("alert")).to_contain_text("No connection to the server.")
     page.get_by_role("link", name="Links", exact=True).click()
     index = re.compile(r"/app/$")
     page.route(asset, lambda route: route.fulfill(status=404), times=1)
@@ -482,7 +482,7 @@ def test_errors_are_german_in_a_german_page(browser, administrator):
     expect(dialog.locator(".field-error")).to_contain_text(["dürfen höchstens", "muss in der Zukunft liegen"])
     window.goto("/links/999999999")
     expect(page.get_by_role("heading", level=1)).to_have_text("Diesen Link gibt es nicht")
-    page.get_by_role("link", name="Zu deinen Links").click()
+    page.get_by_role("link", name="Zu den Links").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Links")
     window.close()
 

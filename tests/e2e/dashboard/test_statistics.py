@@ -136,7 +136,7 @@ def test_a_tag_is_shared_in_the_overview(page, window, user, visitor):
     assert window.violations() == []
     # Also somebody who is logged in sees no menu of their account there.
     page.goto(address)
-    expect(page.get_by_role("heading", level=1, name="Links with the tag spring")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name="Tag: spring")).to_be_visible()
     expect(page.locator(".metric-count").first).to_have_text("1")
     assert page.get_by_role("navigation").count() == 0
 
@@ -215,7 +215,7 @@ def test_what_is_counted_is_explained_to_who_asks_by_keyboard_or_by_mouse(page, 
     button.press("Enter")
     expect(button).to_have_attribute("aria-expanded", "true")
     expect(info.get_by_role("term")).to_have_text(["Visits", "Unique visitors", "Bots"])
-    expect(info.get_by_role("definition").last).to_contain_text("crawlers")
+    expect(info.get_by_role("definition").last).to_contain_text("Crawlers")
     assert window.violations() == []
     page.keyboard.press("Tab")
     expect(info.get_by_role("link")).to_be_focused()
@@ -274,14 +274,14 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
     for path, name in (("/statistics?range=7d", "all"), ("/statistics?range=7d&country=DE&not_browser=Firefox", "all-country-DE-not-browser-Firefox"), ("/statistics?range=7d&tag=spring", "tag-spring"), (f"/links/{link['id']}?range=7d", f"link-{link['slug']}"), ("/statistics?range=7d&bots=include", "all-with-bots")):
         window.goto(path)
         window.period()
-        expect(page.locator(".info")).to_contain_text("Once per link and day (UTC). Visits without a known address are not among them.")
+        expect(page.locator(".info")).to_contain_text("Once per link and day (UTC), if the address is known.")
         file, lines = saved("Save as CSV")
         assert file == f"visits-{name}-{days}.csv"
         visits = "Humans and bots" if "bots=include" in path else "Visits"
         assert (lines[0], lines[-1]) == (f"Time (Europe/Berlin),{visits},Unique visitors,Bots", f"{today} 00:00,1,1,0")
         assert len(lines) == 8
     window.goto(f"/links/{link['id']}?range=7d")
-    expect(page.get_by_text("times in UTC")).to_be_visible()
+    expect(page.get_by_text(", in UTC:")).to_be_visible()
     file, lines = saved("CSV")
     assert file == f"single-visits-{link['slug']}-{days}.csv" and ",DE," in lines[1]
 

@@ -288,7 +288,7 @@ def test_a_viewer_finds_the_figures_and_no_button_that_would_be_refused(team, en
     expect(page.get_by_role("link", name="API keys")).to_have_count(0)
     page.keyboard.press("Control+K")
     page.get_by_role("combobox", name="Search").fill("https://example.com/long")
-    expect(page.get_by_role("dialog")).to_contain_text("As a viewer, you change nothing here.")
+    expect(page.get_by_role("dialog")).to_contain_text("Viewers change nothing.")
     page.keyboard.press("Escape")
     window.resize(*PHONE)
     for path in ("/links", "/statistics", "/members"):
@@ -364,7 +364,7 @@ def test_an_owner_hands_over_and_leaves_and_the_last_one_cannot(team, enter):
     page.get_by_role("dialog").get_by_role("button", name="Leave").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Workspaces")
     window.goto(f"/w/{team.id}/links")
-    expect(page.get_by_role("heading", level=1)).to_have_text("This workspace does not exist")
+    expect(page.get_by_role("heading", level=1)).to_have_text("No such workspace")
     assert window.violations() == []
 
 
@@ -498,7 +498,7 @@ def test_a_workspace_is_deleted_only_after_its_name_and_restored(team, enter):
     page = window.page
     window.goto(f"/w/{team.id}/workspace")
     delete = page.get_by_role("button", name="Delete workspace")
-    field = page.get_by_label("To confirm, enter its name: Acme")
+    field = page.get_by_label("Enter its name: Acme")
     expect(delete).to_be_disabled()
     field.fill("acme")
     expect(delete).to_be_disabled()
@@ -573,7 +573,7 @@ def test_nobody_learns_of_a_workspace_of_others(team, enter, user):
     window = enter(user)
     for number in (team.id, 999_999_999):
         window.goto(f"/w/{number}/links")
-        expect(window.page.get_by_role("heading", level=1)).to_have_text("This workspace does not exist")
+        expect(window.page.get_by_role("heading", level=1)).to_have_text("No such workspace")
     window.page.get_by_role("main").get_by_role("link", name="Workspaces").click()
     window.page.get_by_role("link", name="Personal").click()
     expect(window.page.get_by_role("heading", level=1)).to_have_text("Links")

@@ -45,7 +45,7 @@ function Missing() {
   const [title, text] = whyMissing(useWorkspaces());
   const isOfPage = title === "missing.title";
   return (
-    <Empty isPage title={t(title)} text={t(text)}>
+    <Empty icon="search" isPage title={t(title)} text={t(text)}>
       <a class="button button-primary" href={href(isOfPage ? "/" : "/workspaces")}>
         {t(isOfPage ? "missing.action" : "workspaces")}
       </a>

@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import { currentLocale, t, tMaybe } from "../i18n";
 import { intl } from "../lib/intl";
+import { Icon, type IconName } from "./icons";
 
 function retryText(seconds: number): string {
   const [unit, size] = ([["hour", 3600], ["minute", 60]] as const).find(([, each]) => seconds >= each) ?? (["second", 1] as const);
@@ -64,20 +65,21 @@ export function Skeleton({ lines = 3, height = 16 }: { lines?: number; height?: 
 }
 
 interface EmptyProps {
+  icon?: IconName;
   title: string;
   /** The empty state is the whole page. */
   isPage?: boolean;
-  text: string;
+  text?: string;
   children?: ComponentChildren;
 }
 
 /** An empty list says what belongs into it and how to begin. */
-export function Empty({ title, text, isPage = false, children }: EmptyProps) {
+export function Empty({ icon, title, text, isPage = false, children }: EmptyProps) {
   return (
     <div class="empty">
-      {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
-      <p>{text}</p>
       {icon && <Icon name={icon} />}
+      {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
+      {text && <p>{text}</p>}
       {children}
     </div>
   );

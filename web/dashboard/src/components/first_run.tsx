@@ -6,10 +6,7 @@ import { normalizeUrl } from "../lib/urls";
 import { ErrorBox } from "./feedback";
 import { SubmitButton } from "./field";
 import { Icon, type IconName } from "./icons";
-import { Sparkline } from "./sparkline";
 import { useAction } from "./use_action";
-
-const EXAMPLE = [2, 3, 2, 4, 3, 5, 9, 7, 8, 12, 11, 16];
 
 function Step({ icon, title, text }: { icon: IconName; title: string; text: string }) {
   return (
@@ -50,12 +47,7 @@ export default function FirstRun({ onMade }: { onMade: (link: Link) => void }) {
         <Step icon="qr" title={t("step.share")} text={t("step.share.text")} />
         <Step icon="pulse" title={t("step.watch")} text={t("step.watch.text")} />
       </ol>
-      <p class="first-run-foot muted">
-        <span aria-hidden="true">
-          <Sparkline counts={EXAMPLE} />
-        </span>
-        <a href={href("/links/bulk")}>{t("step.import")}</a>
-      </p>
+      <a href={href("/links/bulk")}>{t("step.import")}</a>
     </section>
   );
 }

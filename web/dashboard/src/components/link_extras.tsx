@@ -297,7 +297,6 @@ export default function LinkExtras({ link, url, extras, error, change }: Props) 
         <Check label={t("forward.path")} hint={t("forward.path.hint")} isOn={extras.forward_path} onChange={(forward_path) => change({ forward_path })} />
       </Fold>
       <Fold icon="send" title={t("preview")} summary={extras.preview_title} isOpen={faultAt(error, "/preview") !== undefined}>
-        <p class="hint">{t("preview.hint")}</p>
         <TextField label={t("preview.title")} maxLength={200} value={extras.preview_title} error={faultAt(error, "/preview/title")} onInput={(preview_title) => change({ preview_title })} />
         <TextField label={t("preview.description")} maxLength={500} value={extras.preview_description} error={faultAt(error, "/preview/description")} onInput={(preview_description) => change({ preview_description })} />
         <TextField label={t("preview.image")} inputMode="url" value={extras.preview_image_url} error={faultAt(error, "/preview/image_url")} onInput={(preview_image_url) => change({ preview_image_url })} />

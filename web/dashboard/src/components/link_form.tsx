@@ -181,7 +181,7 @@ function More({ draft, change, error }: { draft: Draft; change: Change; error: A
         <TextField label={t("expires")} hint={`${t("expires.hint", { zone: currentZone() })} ${t("expires.deleted")}`} type="datetime-local" value={draft.expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
       </div>
       <SelectField label={t("redirect")} hint={t("redirect.hint")} value={String(draft.redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as RedirectStatus })} />
-      <TextField label={t("expired.url")} hint={t("expired.hint")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
+      <TextField label={t("expired.url")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
     </Fold>
   );
 }

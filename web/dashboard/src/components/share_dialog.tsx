@@ -152,7 +152,7 @@ export default function ShareDialog({ subject, share: opened, name, onClose }: S
             </div>
           )}
           <RangeField value={range} error={error?.fields.range} onChange={(range) => change({ range })} />
-          <TextField label={t("shares.expires")} hint={t("shares.expires.hint")} type="date" value={expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
+          <TextField label={t("shares.expires")} hint={t("optional")} type="date" value={expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
           <TextField label={t("password")} hint={t(share?.has_password ? "shares.password.keep" : "shares.password.hint")} autocomplete="off" spellcheck={false} minLength={8} maxLength={72} value={password} error={error?.fields.password} onInput={(password) => change({ password })} />
           {share?.has_password && (
             <label class="check">

@@ -79,7 +79,6 @@ export function useTyped<T>({ name, first: open, from, keep, onClose }: Form<T>)
     /** Beside the form's own dialog. */
     question: isLeaving && (
       <Dialog title={t("discard.title")} onClose={() => setLeaving(undefined)}>
-        <p>{t("discard.text")}</p>
         <footer class="dialog-foot">
           <button type="button" class="button button-danger" onClick={() => (discard(), leave())}>
             {t("discard")}

@@ -66,7 +66,7 @@ function Document({ name }: { name: Name }) {
       {data === undefined && !error && <Skeleton lines={3} height={24} />}
       {data !== undefined && (
         <>
-          <Field label={`/.well-known/${name}`} hint={t("app.hint")} error={fault}>
+          <Field label={`/.well-known/${name}`} error={fault}>
             {(control) => <textarea {...control} class="input textarea mono" rows={10} required spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />}
           </Field>
           <div class="button-row">

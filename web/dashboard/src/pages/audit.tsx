@@ -43,7 +43,15 @@ export default function AuditPage() {
       </div>
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} height={36} />}
-      {data?.entries.length === 0 && <Empty title={t("audit.none")} text={t("links.nomatch.text")} />}
+      {data?.entries.length === 0 && (
+        <Empty icon="search" title={t("audit.none")}>
+          {(query.action || query.actor_id) && (
+            <a class="button" href={href(path)}>
+              {t("filters.clear")}
+            </a>
+          )}
+        </Empty>
+      )}
       {data && data.entries.length > 0 && (
         <Table caption={t("audit")} class="audit" columns={[t("time"), t("action"), t("actor"), [t("details"), "wide-only"], [t("request.id"), "wide-only"]]} hasActions={false}>
           {data.entries.map((entry) => (

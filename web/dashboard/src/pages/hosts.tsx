@@ -64,7 +64,7 @@ export default function HostsPage() {
       <BlockForm onBlocked={reload} />
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
-      {data?.hosts.length === 0 && <Empty title={t("hosts.none")} text={t("hosts.none.text")} />}
+      {data?.hosts.length === 0 && <Empty icon="shield" title={t("hosts.none")} text={t("hosts.none.text")} />}
       {data && data.hosts.length > 0 && (
         <Table caption={t("hosts")} columns={[t("host"), t("reason"), [t("created"), "wide-only"]]}>
           {data.hosts.map((host) => (

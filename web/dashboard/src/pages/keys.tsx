@@ -85,7 +85,7 @@ function KeyForm({ apiKey, onClose, onSaved }: FormProps) {
           ))}
         </div>
         {error?.fields.scopes && <p class="field-error">{error.fields.scopes}</p>}
-        <TagInput label={t("key.tags")} hint={t("key.tags.hint")} error={error?.fields.tags} tags={tags} onChange={setTags} />
+        <TagInput label={t("key.tags")} hint={t("optional")} error={error?.fields.tags} tags={tags} onChange={setTags} />
         <TextField label={t("key.expires")} hint={t("optional")} type="date" value={expires} error={error?.fields.expires_at} onInput={setExpires} />
         <footer class="dialog-foot">
           <SubmitButton isBusy={isBusy}>{apiKey ? t("save") : title}</SubmitButton>
@@ -190,7 +190,7 @@ export default function KeysPage() {
       </header>
       {(error ?? action.error) && <ErrorBox error={(error ?? action.error)!} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
-      {data?.keys.length === 0 && <Empty title={t("keys.none")} text={t("keys.none.text")} />}
+      {data?.keys.length === 0 && <Empty icon="key" title={t("keys.none")} text={t("keys.none.text")}>{create}</Empty>}
       {data && data.keys.length > 0 && (
         <div class="card table-card">
           <table class="table">

@@ -125,7 +125,7 @@ export default function LinkPage({ id }: PageProps) {
   const marks = useMarks(linkId, data?.link.version);
   if (error?.status === 404) {
     return (
-      <Empty isPage title={t("link.missing")} text={t("link.missing.text")}>
+      <Empty icon="link" isPage title={t("link.missing")} text={t("link.missing.text")}>
         <a class="button button-primary" href={href("/links")}>
           {t("overview.none.action")}
         </a>

@@ -178,7 +178,7 @@ function Pages({ query, pagination }: { query: Filters; pagination: Schemas["Pag
 function Nothing({ query, onMade }: { query: Filters; onMade: (link: Link) => void }) {
   if (query.q || query.tag || query.state || query.page > 1) {
     return (
-      <Empty title={t("links.nomatch")} text={t("links.nomatch.text")}>
+      <Empty icon="search" title={t("links.nomatch")}>
         <a class="button" href={href("/links")}>
           {t("filters.clear")}
         </a>

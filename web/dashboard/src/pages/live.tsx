@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import world from "virtual:world";
 import { api, unwrap } from "../api/client";
 import { href } from "../app/router";
+import { Empty } from "../components/feedback";
 import { Icon } from "../components/icons";
 import { Ticking } from "../components/ticking";
 import { ValueIcon } from "../components/value_icon";
@@ -111,10 +112,11 @@ function useCount() {
 function Pulses({ visits }: { visits: readonly LiveVisit[] }) {
   const since = Date.now() - PULSE_MS;
   const fresh = visits.filter((visit) => Date.parse(visit.occurred_at) > since && world.centers[visit.country]);
+  const seen = new Set(visits.map((visit) => visit.country));
   return (
     <svg class="world" viewBox={`0 0 ${world.width} ${world.height}`} role="img" aria-label={t("map.live")}>
       {world.shapes.map(([code, path]) => (
-        <path class="country" d={path} key={code} />
+        <path class="country" data-step={seen.has(code) ? 2 : undefined} d={path} key={code} />
       ))}
       {fresh.map((visit) => {
         const [x, y] = world.centers[visit.country] ?? [0, 0];
@@ -167,10 +169,11 @@ export default function LivePage() {
         </section>
         <section class="card live-stream" aria-label={t("visits")}>
           {shown.length === 0 ? (
-            <div class="panel-empty">
-              <h2>{t("live.none")}</h2>
-              <p class="muted">{t("live.none.text")}</p>
-            </div>
+            <Empty icon="pulse" title={t("live.none")} text={t("live.none.text")}>
+              <a class="button" href={href("/links")}>
+                {t("overview.none.action")}
+              </a>
+            </Empty>
           ) : (
             <ul>
               {shown.map((visit) => (

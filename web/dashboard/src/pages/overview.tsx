@@ -1,9 +1,9 @@
 import { api, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { href, setParams, usePlace } from "../app/router";
+import { setParams, usePlace } from "../app/router";
 import { can } from "../app/session";
 import { currentZone } from "../app/settings";
-import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { ErrorBox, Skeleton } from "../components/feedback";
 import { Icon } from "../components/icons";
 import { botsOf } from "../components/panel";
 import { type Choice, Picker } from "../components/picker";
@@ -54,13 +54,6 @@ export default function OverviewPage() {
       />
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} height={36} />}
-      {data?.links.length === 0 && !isNarrowed && (
-        <Empty title={t("overview.none")} text={t("overview.none.text")}>
-          <a class="button" href={href("/links")}>
-            {t("overview.none.action")}
-          </a>
-        </Empty>
-      )}
       {data && (data.links.length > 0 || isNarrowed) && <TopLinks links={data.links} bots={bots} />}
     </>
   );

@@ -132,7 +132,7 @@ export default function ReportsPage() {
       </header>
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
-      {data?.reports.length === 0 && <Empty title={t("reports.none")} text={t("reports.none.text")} />}
+      {data?.reports.length === 0 && <Empty icon="flag" title={t("reports.none")} text={t("reports.none.text")} />}
       {data && data.reports.length > 0 && (
         <Table caption={t("reports")} columns={[t("link"), t("reason"), [t("time"), "wide-only"]]}>
           {data.reports.map((report) => (

@@ -99,7 +99,7 @@ function PasswordForm({ error, onSubmit }: { error: ApiError; onSubmit: (passwor
 
 function Heading({ shared, logo }: { shared: Shared; logo: string | undefined }) {
   const url = shared.link && hostAndSlug(shared.link.short_url);
-  const subject = url ?? t("shared.tag", { tag: shared.tag ?? "" });
+  const subject = url ?? t("tag.title", { tag: shared.tag ?? "" });
   const title = shared.title || shared.link?.title || subject;
   return (
     <header class="page-head link-head">
@@ -148,7 +148,7 @@ function Share({ token }: { token: string }) {
     const timer = setTimeout(retry, RETRY_MS);
     return () => clearTimeout(timer);
   }, [error]);
-  if (error?.kind === "no-share") return <Empty isPage title={t("shared.ended")} text={t("shared.ended.text")} />;
+  if (error?.kind === "no-share") return <Empty icon="lock" isPage title={t("shared.ended")} text={t("shared.ended.text")} />;
   if (error && (error.kind === "share-password" || password !== ""))
     return <PasswordForm error={error} onSubmit={(next) => (next === password ? retry() : setPassword(next))} />;
   if (error) return <ErrorBox error={error} retry={retry} />;

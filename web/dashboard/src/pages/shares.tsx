@@ -17,7 +17,7 @@ const ShareDialog = lazy(() => import("../components/share_dialog"), 0);
 
 type Share = Schemas["Share"];
 
-const subjectOf = (share: Share) => (share.link ? hostAndSlug(share.link.short_url) : t("shared.tag", { tag: share.tag ?? "" }));
+const subjectOf = (share: Share) => (share.link ? hostAndSlug(share.link.short_url) : t("tag.title", { tag: share.tag ?? "" }));
 const nameOf = (share: Share) => share.title || subjectOf(share);
 
 interface RowProps {
@@ -86,7 +86,13 @@ export default function SharesPage() {
       </header>
       {(error ?? action.error) && <ErrorBox error={(error ?? action.error)!} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
-      {data?.shares.length === 0 && <Empty title={t("shares.none")} text={t(can("editor") ? "shares.none.text" : "viewer.text")} />}
+      {data?.shares.length === 0 && (
+        <Empty icon="send" title={t("shares.none")} text={t(can("editor") ? "shares.none.text" : "viewer.text")}>
+          <a class="button" href={href("/links")}>
+            {t("overview.none.action")}
+          </a>
+        </Empty>
+      )}
       {data && data.shares.length > 0 && (
         <Table caption={t("shares")} columns={[t("title"), ...[t("password"), t("last.used"), t("expires")].map((head) => [head, "wide-only"] as const)]}>
           {data.shares.map((share) => (

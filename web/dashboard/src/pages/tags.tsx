@@ -173,14 +173,14 @@ export default function TagsPage() {
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={6} height={44} />}
       {data && tags.length === 0 && (
-        <Empty title={t("tags.none")} text={t(can("editor") ? "tags.none.text" : "viewer.text")}>
+        <Empty icon="tag" title={t("tags.none")} text={t(can("editor") ? "tags.none.text" : "viewer.text")}>
           <a class="button button-primary" href={href("/links")}>
-            {t("tags.none.action")}
+            {t("overview.none.action")}
           </a>
         </Empty>
       )}
       {tags.length > 0 && <FilterBar q={q} sort={sort} />}
-      {tags.length > 0 && shown.length === 0 && <Empty title={t("tags.nomatch")} text={t("links.nomatch.text")} />}
+      {tags.length > 0 && shown.length === 0 && <Empty icon="search" title={t("tags.nomatch")} />}
       {shown.length > 0 && <TagTable tags={shown} itemsOf={itemsOf} onColor={setColor} />}
       {open && open.kind !== "delete" && <RenameDialog tag={open.tag} tags={tags} isMerge={open.kind === "merge"} onClose={close} onSaved={() => (close(), reload())} />}
       {open?.kind === "delete" && (

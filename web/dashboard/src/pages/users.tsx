@@ -123,7 +123,7 @@ export default function UsersPage() {
       </div>
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={6} height={44} />}
-      {data?.users.length === 0 && <Empty title={t("users.none")} text={t("links.nomatch.text")} />}
+      {data?.users.length === 0 && <Empty icon="search" title={t("users.none")} />}
       {data && data.users.length > 0 && (
         <div class="card table-card">
           <table class="table">

@@ -87,7 +87,7 @@ export default function WorkspacesPage() {
       <p class="muted">{t("workspaces.text")}</p>
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={3} height={44} />}
-      {data?.workspaces.length === 0 && <Empty title={t("workspaces.none")} text={t("workspaces.none.text")} />}
+      {data?.workspaces.length === 0 && <Empty icon="home" title={t("workspaces.none")} text={t("workspaces.none.text")} />}
       {data && data.workspaces.length > 0 && (
         <Table caption={t("workspaces")} columns={[t("name"), t("role.your"), [t("members"), "number"]]}>
           {data.workspaces.map((workspace) => (
