@@ -582,10 +582,11 @@ def test_nobody_learns_of_a_workspace_of_others(team, enter, user):
 def test_the_pages_of_a_team_are_accessible_and_nothing_is_cut_off(team, enter, browser):
     team.call("PATCH", "", {"name": "The rather long name of a workspace of several companies"})
     for number in range(3):
-        team.create(who=team.editor, title=f"Link {number}", tags=["spring"])
+        link = team.create(who=team.editor, title=f"Link {number}", tags=["spring"])
+    team.call("DELETE", f"/links/{link['id']}")
     invited = unique_email()
     address = "/invitation#" + team.invite(invited, "editor").partition("#")[2]
-    windows = [(enter(team.owner, color_scheme="light"), [f"/w/{team.id}{path}" for path in ("/links", "/members", "/workspace", "/audit")] + ["/workspaces", address])]
+    windows = [(enter(team.owner, color_scheme="light"), [f"/w/{team.id}{path}" for path in ("/links", "/links?state=deleted", "/members", "/workspace", "/audit")] + ["/workspaces", address])]
     guest = browser.open(color_scheme="light")
     windows.append((guest, [address]))
     for window, paths in windows:
