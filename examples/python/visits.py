@@ -53,6 +53,8 @@ def settings():
         "auto.offset.reset": "earliest",
         # The client commits, every few seconds, only the offsets passed to store_offsets.
         "enable.auto.offset.store": False,
+        # Static membership, which counts.py explains.
+        **({"group.instance.id": os.environ["KAFKA_INSTANCE"]} if os.environ.get("KAFKA_INSTANCE") else {}),
     }
 
 
@@ -80,18 +82,23 @@ def as_dict(visit):
     return fields
 
 
-def take(record, seen):
-    # Skip records of other types, which later versions may add to the topic.
+def decoded(record):
+    """The visit; None if the record has another type, which later versions may add to the topic, or cannot be decoded."""
     if dict(record.headers() or []).get("ce_type") != TYPE:
-        return
+        return None
     try:
         visit = VisitEvent.FromString(record.value() or b"")
-        fields = as_dict(visit)
+        uuid.UUID(bytes=visit.event_id)  # it has 16 bytes
+        return visit
     except (DecodeError, ValueError) as error:
         print(f"not a visit: partition {record.partition()}, offset {record.offset()}: {error}", file=sys.stderr)
-        return
-    if seen.add(visit.event_id):
-        print(json.dumps(fields, ensure_ascii=False), flush=True)
+        return None
+
+
+def take(record, seen):
+    visit = decoded(record)
+    if visit and seen.add(visit.event_id):
+        print(json.dumps(as_dict(visit), ensure_ascii=False), flush=True)
 
 
 def main():
