@@ -27,10 +27,11 @@ def test_an_owner_sends_germans_phones_and_half_of_the_rest_elsewhere(page, wind
     first.get_by_label("Destination").fill("example.com/de")
     dialog.get_by_role("button", name="Add a rule").click()
     second = dialog.get_by_role("group", name="Rule 2")
-    second.get_by_label("Name").fill("phones")
+    expect(second).to_be_in_viewport(ratio=0.9)
+    expect(dialog.get_by_role("heading", name="New link")).to_be_in_viewport()
     second.get_by_label("If", exact=True).select_option("device")
-    second.get_by_label("Device").fill("mobile")
-    second.get_by_label("Device").press("Enter")
+    expect(second.get_by_role("button", name="Phone", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(second.get_by_label("Name")).to_have_value("Phone")
     second.get_by_label("Destination").fill("example.com/app")
     dialog.locator("summary", has_text="Split").click()
     dialog.get_by_role("button", name="Split visitors").click()
@@ -38,12 +39,18 @@ def test_an_owner_sends_germans_phones_and_half_of_the_rest_elsewhere(page, wind
     tester = dialog.get_by_role("region", name="Who would go where?")
     tester.get_by_label("Device").select_option("mobile")
     tester.get_by_role("button", name="Try it").click()
-    expect(tester.get_by_role("status")).to_contain_text("phones: → https://example.com/app")
+    expect(tester.get_by_role("status")).to_contain_text("Phone: → https://example.com/app")
     tester.get_by_label("Device").select_option("desktop")
     tester.get_by_role("button", name="Try it").click()
     expect(tester.get_by_role("status")).to_contain_text("50% → https://example.com/b (B)")
-    dialog.locator("summary", has_text="Limit").click()
-    dialog.get_by_label("How many people may follow").fill("500")
+    dialog.locator("summary", has_text="limit").click()
+    dialog.get_by_label("Visits by people, at most").fill("500")
+    dialog.get_by_label("Destination after the end").fill("example.com/over")
+    tester.get_by_role("button", name="Try it").click()
+    expect(tester.get_by_role("status")).to_contain_text("after 500 visits → /over")
+    tester.get_by_label("Country").fill("Germany")
+    tester.get_by_label("Country").press("Enter")
+    expect(tester.get_by_text("Germany")).to_be_visible()
     assert window.violations() == []
     dialog.get_by_role("button", name="Create link").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -53,7 +60,12 @@ def test_an_owner_sends_germans_phones_and_half_of_the_rest_elsewhere(page, wind
     assert location(visitor, slug, agent=PHONE) == "https://example.com/app"
     assert location(visitor, slug, agent=DESKTOP) in ("https://example.com/a", "https://example.com/b")
     page.goto(f"{window.base}/app/links/{link['id']}")
-    expect(page.get_by_text(re.compile("2 rules · 2 variants · 4[0-9][0-9] of 500 visits left"))).to_be_visible()
+    expect(page.get_by_text("German → /de · Phone → /app · others → 50% /a, 50% /b · after 500 visits → /over")).to_be_visible()
+    left = re.compile("([0-9]+) of 500 visits by people left")
+    shown = page.get_by_text(left).inner_text()
+    assert 490 < int(left.search(shown)[1]) < 500
+    visitor.follow(slug, agent=DESKTOP)
+    expect(page.get_by_text(shown)).to_have_count(0)
     expect(page.get_by_role("region", name="Rules and ways")).to_contain_text("german")
     assert window.violations() == []
 
@@ -67,17 +79,30 @@ def test_a_wrong_rule_is_said_where_it_is_and_nothing_is_lost(page, window, user
     rule = dialog.get_by_role("group", name="Rule 1")
     rule.get_by_label("Country", exact=True).fill("Atlantis")
     rule.get_by_label("Destination").fill("javascript:alert(1)")
-    dialog.get_by_role("button", name="Create link").click()
-    expect(rule.locator(".field-error")).to_have_count(2)
-    expect(rule.get_by_label("Destination")).to_have_value("javascript:alert(1)")
-    assert user.call("GET", "/api/links").json["links"] == []
-    rule.get_by_role("button", name="Atlantis").click()
+    expect(rule.get_by_text("No country is called Atlantis.")).to_be_visible()
     # DD was a part of Germany.
     rule.get_by_label("Country", exact=True).fill("Germany")
+    for button in "Try it", "Create link":
+        dialog.get_by_role("button", name=button).click()
+        expect(dialog.get_by_text("Check the marked fields.")).to_be_visible()
+        expect(rule.locator(".field-error")).to_have_count(1)
+        expect(rule.get_by_label("Destination")).to_be_focused()
+        expect(rule.get_by_label("Destination")).to_have_value("javascript:alert(1)")
+    assert user.call("GET", "/api/links").json["links"] == []
     rule.get_by_label("Destination").fill("example.com/de")
+    expect(dialog.get_by_text("Check the marked fields.")).to_have_count(0)
     dialog.get_by_role("button", name="Create link").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert user.call("GET", "/api/links").json["links"][0]["rules"][0]["when"] == {"country": ["DE"]}
+
+
+def test_a_phone_shows_how_to_save_wherever_the_form_is_scrolled(page, window):
+    page.set_viewport_size({"width": 390, "height": 700})
+    window.goto("/links?edit=new")
+    dialog = page.get_by_role("dialog")
+    for part in "Rules", "Split", "Notes":
+        dialog.locator("summary", has_text=part).click()
+        expect(dialog.get_by_role("button", name="Create link")).to_be_in_viewport(ratio=1)
 
 
 def test_a_password_is_set_kept_and_removed(page, window, user, visitor):
@@ -99,3 +124,28 @@ def test_a_password_is_set_kept_and_removed(page, window, user, visitor):
         dialog.get_by_role("button", name="Save", exact=True).click()
         expect(page.get_by_role("dialog")).to_have_count(0)
         wait_until(lambda status=status: visitor.follow(slug).status == status, 60, f"the status {status}")
+
+
+def test_a_try_of_a_link_that_is_used_up_says_so_and_where_visitors_go(page, window, user, visitor):
+    rules = [{"name": "phones", "when": {"device": ["mobile"]}, "then": "redirect", "url": "https://example.com/app"}]
+    link = user.create("https://example.com/a", max_visits=1, expired_url="https://example.com/over", rules=rules)
+    wait_until(lambda: location(visitor, link["slug"], agent=PHONE) == "https://example.com/over", 60, "the limit")
+    window.goto(f"/links/{link['id']}")
+    page.get_by_role("button", name="Edit", exact=True).click()
+    tester = page.get_by_role("dialog").get_by_role("region", name="Who would go where?")
+    tester.get_by_label("Device").select_option("mobile")
+    tester.get_by_role("button", name="Try it").click()
+    expect(tester.get_by_role("status")).to_contain_text("Used up → /over")
+
+
+def test_the_history_says_what_changed_in_a_rule(page, window, user):
+    rule = {"name": "germans", "when": {"country": ["DE"]}, "then": "redirect", "url": "https://example.com/de"}
+    phones = {"name": "phones", "when": {"device": ["mobile"]}, "then": "redirect", "url": "https://example.com/app"}
+    link = user.create("https://example.com/a", rules=[rule, phones])
+    changed = {**rule, "when": {"country": ["DE", "AT"]}}
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"rules": [changed, phones]}).status == 200
+    window.goto(f"/links/{link['id']}")
+    page.get_by_text("Changes of the link").click()
+    entry = page.get_by_role("listitem").filter(has_text="Rules")
+    expect(entry.locator("del")).to_have_text("germans (Germany → example.com/de)")
+    expect(entry.locator("ins")).to_have_text("germans (Germany or Austria → example.com/de)")

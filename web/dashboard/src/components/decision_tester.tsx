@@ -1,13 +1,12 @@
-import { useState } from "preact/hooks";
-import { api, type Schemas, unwrap } from "../api/client";
-import { t } from "../i18n";
-import { type Extras, rulesBody, splitBody } from "../lib/extras";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, api, asApiError, type Link, type Schemas, unwrap } from "../api/client";
+import { t, tn } from "../i18n";
 import { formatShare } from "../lib/format";
-import { normalizeUrl } from "../lib/urls";
+import { sayAfter, sayClosed, type Ways } from "../lib/summary";
+import { DEVICES, nameOf } from "../lib/values";
 import { fromLocalInput } from "../lib/zone";
-import { ErrorBox } from "./feedback";
 import { SelectField, TextField } from "./field";
-import { useAction } from "./use_action";
+import { ValuesField } from "./values_field";
 
 type Decision = Schemas["LinkDecision"];
 
@@ -20,39 +19,64 @@ function sayDecision({ kind, rule, url, variants }: Decision): string {
   return `${by} → ${url}`;
 }
 
-/** Says where a visitor would go by the rules as they stand in the form. */
-export function DecisionTester({ url, extras }: { url: string; extras: Extras }) {
+interface Props {
+  /** As it is saved; null: a new one. */
+  link: Link | null;
+  ways: Ways;
+  /** What was refused belongs to the fields of the form, as when it is sent. undefined: nothing any more. */
+  onError: (error: ApiError | undefined) => void;
+}
+
+/** Says where a visitor would go by what stands in the form. */
+export function DecisionTester({ link, ways, onError }: Props) {
+  const section = useRef<HTMLElement>(null);
   const [visitor, setVisitor] = useState(EMPTY);
   const [decision, setDecision] = useState<Decision>();
-  const { error, isBusy, run } = useAction();
-  const set = (part: Partial<typeof EMPTY>) => {
-    setVisitor({ ...visitor, ...part });
-    setDecision(undefined);
-  };
+  const [isBusy, setBusy] = useState(false);
+  const said = JSON.stringify([ways, visitor]);
+  useEffect(() => setDecision(undefined), [said]);
+  const set = (part: Partial<typeof EMPTY>) => setVisitor({ ...visitor, ...part });
+  const one = (name: "country" | "os" | "language") => <ValuesField subject={name} label={t(`dimension.${name}`)} values={visitor[name] === "" ? [] : [visitor[name]]} onChange={(values) => set({ [name]: values.at(-1) ?? "" })} />;
   const ask = async () => {
+    if (!section.current?.closest("form")?.reportValidity()) return;
     const { at, ...facts } = visitor;
     const known = Object.fromEntries(Object.entries(facts).filter(([, value]) => value.trim() !== ""));
-    const body = { original_url: normalizeUrl(url), rules: rulesBody(extras.rules), split: splitBody(extras), visitor: { ...known, ...(at && { at: fromLocalInput(at) }) } };
-    setDecision(await unwrap(api.POST("/api/link-decisions", { body: body as never })));
+    const { original_url, rules, split } = ways;
+    onError(undefined);
+    setBusy(true);
+    try {
+      setDecision(await unwrap(api.POST("/api/link-decisions", { body: { original_url, rules, split, visitor: { ...known, ...(at && { at: fromLocalInput(at) }) } } as never })));
+    } catch (cause) {
+      onError(asApiError(cause));
+    }
+    setBusy(false);
   };
-  const devices = [["", t("unknown")], ["desktop", t("device.desktop")], ["mobile", t("device.mobile")], ["tablet", t("device.tablet")]] as const;
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.defaultPrevented || event.target instanceof HTMLButtonElement) return;
+    event.preventDefault(); // it would send the form
+    void ask();
+  };
+  const closed = decision && sayClosed(ways, link, visitor.at ? Date.parse(fromLocalInput(visitor.at)) : Date.now());
   return (
-    <section class="card rule" aria-label={t("tester")}>
+    <section class="card rule" aria-label={t("tester")} ref={section} onKeyDown={onKeyDown}>
       <h3>{t("tester")}</h3>
       <div class="field-grid">
-        <TextField label={t("dimension.country")} placeholder="DE" maxLength={2} autocomplete="off" value={visitor.country} onInput={(country) => set({ country: country.toUpperCase() })} />
-        <SelectField label={t("dimension.device")} value={visitor.device} options={devices} onChange={(device) => set({ device })} />
-        <TextField label={t("dimension.os")} placeholder="iOS" autocomplete="off" value={visitor.os} onInput={(os) => set({ os })} />
-        <TextField label={t("dimension.language")} placeholder="de" autocomplete="off" value={visitor.language} onInput={(language) => set({ language })} />
-        <TextField label={t("rule.subject.query")} placeholder="ref=a" autocomplete="off" value={visitor.query} onInput={(query) => set({ query })} />
+        {one("country")}
+        <SelectField label={t("dimension.device")} value={visitor.device} options={[["", t("unknown")], ...DEVICES.map((device) => [device, nameOf("device", device)] as const)]} onChange={(device) => set({ device })} />
+        {one("os")}
+        {one("language")}
+        <TextField label={t("rule.subject.query")} autocomplete="off" value={visitor.query} onInput={(query) => set({ query })} />
         <TextField label={t("time")} type="datetime-local" value={visitor.at} onInput={(at) => set({ at })} />
       </div>
-      {error && <ErrorBox error={error} />}
       <div class="row">
-        <button type="button" class="button" disabled={isBusy} onClick={() => void run(ask)}>
+        <button type="button" class="button" disabled={isBusy} onClick={() => void ask()}>
           {t("tester.ask")}
         </button>
-        <output class="row-main">{decision && sayDecision(decision)}</output>
+        <output class="row-main">
+          {closed && <p class="strong">{closed}</p>}
+          {decision && <p class={closed ? "hint" : undefined}>{closed ? t("tester.else", { decision: sayDecision(decision) }) : sayDecision(decision)}</p>}
+          {decision && !closed && ways.max_visits && <p class="hint">{`${tn("ways.visits", ways.max_visits)} ${sayAfter(ways)}`}</p>}
+        </output>
       </div>
     </section>
   );

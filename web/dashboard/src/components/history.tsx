@@ -3,8 +3,10 @@ import { api, type Link, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { currentWorkspace } from "../app/session";
 import { type Key, t } from "../i18n";
-import { formatTime } from "../lib/format";
+import type { Rule } from "../lib/extras";
+import { formatTime, readableUrl } from "../lib/format";
 import { useCreators } from "../lib/members";
+import { sayRule } from "../lib/summary";
 import { ErrorBox, Skeleton } from "./feedback";
 
 const KEPT = 100; // by the server, for each link
@@ -44,9 +46,18 @@ const fieldNames: Partial<Record<Field["name"], Key>> = {
   preview: "preview",
 };
 
-/** Rules and variants by their names, other objects by what they say. */
+/** A list of rules or variants without those that another list has too; all of them if only the order differs. */
+function onlyIn(list: readonly object[], other: readonly object[]): readonly object[] {
+  const has = (of: readonly object[], each: object) => of.some((one) => JSON.stringify(one) === JSON.stringify(each));
+  const isMoved = list.every((each) => has(other, each)) && other.every((each) => has(list, each));
+  return isMoved ? list : list.filter((each) => !has(other, each));
+}
+
+/** Rules and variants by their names and what they say, other objects by what they say. */
 function describe(value: unknown): string {
   if (typeof value !== "object" || value === null) return String(value);
+  if ("when" in value) return `${(value as Rule).name} (${sayRule(value as Rule, "")})`;
+  if ("weight" in value && "name" in value && "url" in value) return `${value.name} (${value.weight}: ${readableUrl(String(value.url))})`;
   if ("name" in value) return String(value.name);
   return (Array.isArray(value) ? value : Object.values(value).flat()).filter((each) => each !== null && each !== "").map(describe).join(", ");
 }
@@ -65,9 +76,14 @@ function authorOf({ by }: Change, nameOf: (id: number | null) => string | undefi
   return t(({ user, administrator: "role.admin", system: "history.system", unknown: "unknown" } as const)[by.type]);
 }
 
-function valueOf({ name }: Field, value: Field["from"]): string {
+const isList = (value: unknown): value is object[] => Array.isArray(value) && typeof value[0] === "object";
+const listOf = (value: unknown): unknown => (typeof value === "object" && value && "variants" in value ? value.variants : value);
+
+function valueOf({ name }: Field, value: Field["from"], other: Field["from"]): string {
   if (value === null || value === "" || (Array.isArray(value) && value.length === 0)) return "–";
   if (typeof value === "boolean") return value ? t("yes") : t("no");
+  const [own, others] = [listOf(value), listOf(other)];
+  if (isList(own) && isList(others)) return onlyIn(own, others).map(describe).join(", ") || "–";
   return name.endsWith("_at") ? formatTime(value as string) : describe(value);
 }
 
@@ -80,7 +96,7 @@ function Fields({ change }: { change: Change }) {
         return (
           name && (
             <li key={field.name}>
-              {t(name)}: <del>{valueOf(field, field.from)}</del> → <ins>{valueOf(field, field.to)}</ins>
+              {t(name)}: <del>{valueOf(field, field.from, field.to)}</del> → <ins>{valueOf(field, field.to, field.from)}</ins>
             </li>
           )
         );

@@ -1,82 +1,17 @@
-import { useId, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { ApiError, Link } from "../api/client";
 import { currentZone } from "../app/settings";
-import { currentLocale, t, tError } from "../i18n";
-import { type Condition, DAYS, type Extras, newCondition, newRule, newVariant, type RuleDraft, sharesOf, type Subject, SUBJECTS, type VariantDraft } from "../lib/extras";
-import { formatShare, formatValue } from "../lib/format";
-import { intl } from "../lib/intl";
+import { t, tError, tn } from "../i18n";
+import { type Condition, DAYS, type Extras, newCondition, newRule, newVariant, type RuleDraft, sharesOf, type Subject, SUBJECTS, type VariantDraft, whenOf } from "../lib/extras";
+import { formatShare, readableUrl } from "../lib/format";
+import { dayName, sayRule, sayWhen } from "../lib/summary";
+import { DEVICES, nameOf } from "../lib/values";
 import { DecisionTester } from "./decision_tester";
-import { Field, SelectField, TextField } from "./field";
+import { SelectField, TextField } from "./field";
 import { Fold } from "./fold";
 import { Icon } from "./icons";
-
-/** What visitors' browsers and phones usually say; another value can be typed. */
-const SUGGESTED: Partial<Record<Subject, readonly string[]>> = {
-  device: ["desktop", "mobile", "tablet"],
-  os: ["iOS", "Android", "Windows", "Mac OS X", "Linux", "Chrome OS"],
-  browser: ["Chrome", "Chrome Mobile", "Safari", "Mobile Safari", "Firefox", "Firefox Mobile", "Edge", "Samsung Internet"],
-  language: ["ar", "cs", "da", "de", "el", "en", "es", "fi", "fr", "he", "hi", "hu", "id", "it", "ja", "ko", "nl", "no", "pl", "pt", "ro", "ru", "sv", "tr", "uk", "vi", "zh"],
-};
-
-/** What browsers name too, and what is no country of ISO 3166-1. */
-const NO_COUNTRIES = ["AC", "CP", "CQ", "DG", "EA", "EU", "EZ", "IC", "QO", "TA", "UN", "XA", "XB", "XK", "ZZ"];
-
-/** All countries that the browser can name. A code of the past, as DD, has the name of what it became. */
-function countries(): string[] {
-  const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
-  const names = intl("DisplayNames", currentLocale(), { type: "region", fallback: "none" });
-  const isCurrent = (code: string) => new Intl.Locale(`und-${code}`).region === code && !NO_COUNTRIES.includes(code);
-  return letters.flatMap((first) => letters.map((second) => first + second)).filter((code) => names.of(code) && isCurrent(code));
-}
-
-const suggestionsOf = (subject: Subject): readonly string[] => (subject === "country" ? countries() : (SUGGESTED[subject] ?? []));
-const nameOf = (subject: Subject, value: string) => (["country", "device", "language"].includes(subject) ? formatValue(subject, value) : value);
-
-/** Texts, of which each can be typed as its name or as its code. */
-function ValuesField({ subject, label, values, error, onChange }: { subject: Subject; label: string; values: string[]; error?: string; onChange: (values: string[]) => void }) {
-  const [text, setText] = useState("");
-  const list = useId();
-  const known = suggestionsOf(subject);
-  const add = (typed: string) => {
-    const wanted = typed.trim();
-    if (wanted === "") return;
-    const value = known.find((each) => [each, nameOf(subject, each)].some((name) => name.toLowerCase() === wanted.toLowerCase())) ?? wanted;
-    if (!values.includes(value)) onChange([...values, value]);
-    setText("");
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter" || (event.key === "," && text.trim() !== "")) {
-      event.preventDefault();
-      add(text);
-    } else if (event.key === "Backspace" && text === "") {
-      onChange(values.slice(0, -1));
-    }
-  };
-  return (
-    <Field label={label} error={error}>
-      {(control) => (
-        <div class="tag-input">
-          {values.map((value) => (
-            <span class="tag" key={value}>
-              {nameOf(subject, value)}
-              <button type="button" aria-label={t("tag.remove", { tag: nameOf(subject, value) })} onClick={() => onChange(values.filter((each) => each !== value))}>
-                ×
-              </button>
-            </span>
-          ))}
-          <input value={text} list={list} autocomplete="off" onInput={(event) => (known.some((each) => nameOf(subject, each) === event.currentTarget.value) ? add(event.currentTarget.value) : setText(event.currentTarget.value))} onKeyDown={onKeyDown} onBlur={() => add(text)} {...control} />
-          <datalist id={list}>
-            {known.filter((value) => !values.includes(value)).map((value) => (
-              <option value={nameOf(subject, value)} key={value} />
-            ))}
-          </datalist>
-        </div>
-      )}
-    </Field>
-  );
-}
-
-const dayName = (day: string) => intl("DateTimeFormat", currentLocale(), { weekday: "short", timeZone: "UTC" }).format(Date.UTC(2024, 0, 1 + DAYS.indexOf(day as "mon"))); // 1 January 2024 was a Monday
+import { type Draft, waysOf } from "./link_form";
+import { ValuesField } from "./values_field";
 
 function WeekFields({ condition, change }: { condition: Condition; change: (part: Partial<Condition>) => void }) {
   const toggle = (day: string) => change({ days: DAYS.filter((each) => condition.days.includes(each) !== (each === day)) });
@@ -98,9 +33,27 @@ function WeekFields({ condition, change }: { condition: Condition; change: (part
   );
 }
 
+/** Any of the few devices, at least one. */
+function DeviceFields({ values, onChange }: { values: string[]; onChange: (values: string[]) => void }) {
+  const toggle = (device: string) => {
+    const next = DEVICES.filter((each) => values.includes(each) !== (each === device));
+    if (next.length > 0) onChange(next);
+  };
+  return (
+    <div class="segments segments-small" role="group" aria-label={t("device")}>
+      {DEVICES.map((device) => (
+        <button type="button" key={device} aria-pressed={values.includes(device)} onClick={() => toggle(device)}>
+          {nameOf("device", device)}
+        </button>
+      ))}
+    </div>
+  );
+}
+
 function ConditionFields({ condition, error, change }: { condition: Condition; error?: string; change: (part: Partial<Condition>) => void }) {
   const { subject, values } = condition;
   if (subject === "visitor") return <SelectField label={t("rule.visitor")} value={values[0] ?? "human"} options={[["human", t("rule.human")], ["bot", t("bot")]]} onChange={(value) => change({ values: [value] })} />;
+  if (subject === "device") return <DeviceFields values={values} onChange={(list) => change({ values: list })} />;
   if (subject === "week") return <WeekFields condition={condition} change={change} />;
   if (subject === "period") {
     return (
@@ -113,7 +66,7 @@ function ConditionFields({ condition, error, change }: { condition: Condition; e
   return (
     <div class="field-row">
       {subject === "query" && <TextField label={t("rule.parameter")} required value={condition.name} autocomplete="off" error={error} onInput={(name) => change({ name })} />}
-      <ValuesField subject={subject} label={subject === "query" ? t("rule.values.any") : t(`rule.subject.${subject}`)} values={values} error={subject === "query" ? undefined : error} onChange={(list) => change({ values: list })} />
+      <ValuesField subject={subject} label={subject === "query" ? t("rule.values.any") : t(`rule.subject.${subject}`)} values={values} required={subject !== "query"} error={subject === "query" ? undefined : error} onChange={(list) => change({ values: list })} />
     </div>
   );
 }
@@ -130,17 +83,25 @@ interface RuleProps {
   rule: RuleDraft;
   at: number;
   count: number;
+  /** It was just added. */
+  isNew: boolean;
   error: ApiError | undefined;
   change: (part: Partial<RuleDraft>) => void;
   move: (by: number) => void;
   remove: () => void;
 }
 
-function RuleFields({ rule, at, count, error, change, move, remove }: RuleProps) {
+function RuleFields({ rule, at, count, isNew, error, change, move, remove }: RuleProps) {
   const setCondition = (key: number, part: Partial<Condition>) => change({ conditions: rule.conditions.map((each) => (each.key === key ? { ...each, ...part } : each)) });
+  const field = useRef<HTMLFieldSetElement>(null);
+  useEffect(() => {
+    if (!isNew) return;
+    field.current?.scrollIntoView({ block: "start" });
+    field.current?.querySelector("select")?.focus({ preventScroll: true });
+  }, []);
   const isApp = rule.url !== "" && !/^(https?:|[^:]*$)/i.test(rule.url);
   return (
-    <fieldset class="card rule">
+    <fieldset class="card rule" ref={field}>
       <legend class="visually-hidden">{t("rule.number", { number: at + 1 })}</legend>
       <div class="rule-head">
         <span class="badge">{at + 1}</span>
@@ -157,9 +118,10 @@ function RuleFields({ rule, at, count, error, change, move, remove }: RuleProps)
           </button>
         </span>
       </div>
-      <p class="hint">{rule.conditions.length === 0 ? t("rule.always") : t("rule.all")}</p>
-      {rule.conditions.map((condition) => (
+      {rule.conditions.length === 0 && <p class="hint">{t("rule.always")}</p>}
+      {rule.conditions.map((condition, index) => (
         <div class="rule-condition" key={condition.key}>
+          {index > 0 && <p class="strong">{t("rule.and")}</p>}
           <div class="rule-head">
             <SelectField label={t("rule.about")} value={condition.subject} options={SUBJECTS.map((subject) => [subject, t(`rule.subject.${subject}`)] as const)} onChange={(subject) => setCondition(condition.key, { ...newCondition(subject as Subject), key: condition.key })} />
             <button type="button" class="icon-button" aria-label={t("rule.condition.remove")} onClick={() => change({ conditions: rule.conditions.filter((each) => each !== condition) })}>
@@ -183,21 +145,39 @@ function RuleFields({ rule, at, count, error, change, move, remove }: RuleProps)
   );
 }
 
-function Rules({ rules, error, onChange }: { rules: RuleDraft[]; error: ApiError | undefined; onChange: (rules: RuleDraft[]) => void }) {
+/** By its first condition, until somebody names or saves it: statistics know a rule by its name. */
+function defaultName({ key, conditions }: RuleDraft, at: number, rules: readonly RuleDraft[]): string {
+  const said = [...sayWhen(whenOf(conditions.slice(0, 1)))].slice(0, 46).join("") || t("rule.number", { number: at + 1 });
+  const isTaken = (name: string) => rules.some((each) => each.key !== key && each.name === name);
+  return [said, ...rules.map((_, more) => `${said} ${more + 2}`)].find((name) => !isTaken(name)) ?? said;
+}
+
+function Rules({ rules, saved, error, onChange }: { rules: RuleDraft[]; saved: string[]; error: ApiError | undefined; onChange: (rules: RuleDraft[]) => void }) {
   const move = (at: number, by: number) => {
     const next = [...rules];
     const [moved] = next.splice(at, 1);
     if (moved) next.splice(at + by, 0, moved);
     onChange(next);
   };
+  const added = useRef(0);
+  const set = (at: number, rule: RuleDraft, part: Partial<RuleDraft>) => {
+    const next = { ...rule, ...part };
+    if (part.conditions && !saved.includes(rule.name) && rule.name === defaultName(rule, at, rules)) next.name = defaultName(next, at, rules);
+    onChange(rules.map((each) => (each.key === rule.key ? next : each)));
+  };
+  const add = () => {
+    const rule = newRule(t("rule.number", { number: rules.length + 1 }));
+    added.current = rule.key;
+    onChange([...rules, rule]);
+  };
   return (
     <>
       <p class="hint">{t("rules.hint")}</p>
       {rules.map((rule, at) => (
-        <RuleFields key={rule.key} rule={rule} at={at} count={rules.length} error={error} move={(by) => move(at, by)} remove={() => onChange(rules.filter((each) => each !== rule))} change={(part) => onChange(rules.map((each) => (each.key === rule.key ? { ...each, ...part } : each)))} />
+        <RuleFields key={rule.key} rule={rule} at={at} count={rules.length} isNew={rule.key === added.current} error={error} move={(by) => move(at, by)} remove={() => onChange(rules.filter((each) => each !== rule))} change={(part) => set(at, rule, part)} />
       ))}
       {rules.length < 20 && (
-        <button type="button" class="button" onClick={() => onChange([...rules, newRule(t("rule.number", { number: rules.length + 1 }))])}>
+        <button type="button" class="button" onClick={add}>
           <Icon name="plus" /> {t("rule.add")}
         </button>
       )}
@@ -266,36 +246,62 @@ function Password({ hasPassword, password, error, onChange }: { hasPassword: boo
   );
 }
 
-interface Props {
-  link: Link | null;
-  /** The destination, as it is typed. */
-  url: string;
-  extras: Extras;
-  error: ApiError | undefined;
-  change: (part: Partial<Extras>) => void;
+function End({ draft, error, change, changeExtras }: Pick<Props, "draft" | "error" | "change" | "changeExtras">) {
+  const { starts, expires, expired_url, extras } = draft;
+  const summary = [starts && `${t("starts")} ${starts.replace("T", " ")}`, expires && `${t("expires")} ${expires.replace("T", " ")}`, [extras.max_visits && tn("ways.visits", Number(extras.max_visits)), expired_url && `→ ${readableUrl(expired_url)}`].filter(Boolean).join(" ")];
+  const isRefused = ["/starts_at", "/expires_at", "/expired_url", "/max_visits"].some((pointer) => faultAt(error, pointer));
+  return (
+    <Fold icon="clock" title={t("link.more")} summary={summary.filter(Boolean).join(" · ")} isOpen={isRefused}>
+      <div class="field-row">
+        <TextField label={t("starts")} hint={t("starts.hint", { zone: currentZone() })} type="datetime-local" value={starts} error={error?.fields.starts_at} onInput={(starts) => change({ starts })} />
+        <TextField label={t("expires")} hint={`${t("expires.hint", { zone: currentZone() })} ${t("expires.deleted")}`} type="datetime-local" value={expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
+      </div>
+      <TextField label={t("limit.label")} hint={t("limit.hint")} type="number" min={1} value={extras.max_visits} error={error?.fields.max_visits} onInput={(max_visits) => changeExtras({ max_visits })} />
+      <TextField label={t("expired.url")} hint={t("expired.url.hint")} inputMode="url" autocomplete="off" value={expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
+    </Fold>
+  );
 }
 
-/** Everything of a link beyond where it leads: rules, a split, a limit, a password, what is passed on, and its preview. */
-export default function LinkExtras({ link, url, extras, error, change }: Props) {
+function Redirect({ draft, change, changeExtras }: Pick<Props, "draft" | "change" | "changeExtras">) {
+  const { extras, redirect_status } = draft;
+  const statuses = [302, 301, 307, 308].map((status) => [String(status), `${status} – ${t(`status.${status as 301}`)}`] as const);
+  const summary = [redirect_status !== 302 && String(redirect_status), extras.forward_query && t("forward.query"), extras.forward_path && t("forward.path")];
+  return (
+    <Fold icon="right" title={t("redirect")} summary={summary.filter(Boolean).join(" · ")}>
+      <SelectField label={t("redirect.status")} hint={t("redirect.hint")} value={String(redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as Draft["redirect_status"] })} />
+      <Check label={t("forward.query")} hint={t("forward.query.hint")} isOn={extras.forward_query} onChange={(forward_query) => changeExtras({ forward_query })} />
+      <Check label={t("forward.path")} hint={t("forward.path.hint")} isOn={extras.forward_path} onChange={(forward_path) => changeExtras({ forward_path })} />
+    </Fold>
+  );
+}
+
+interface Props {
+  link: Link | null;
+  draft: Draft;
+  error: ApiError | undefined;
+  change: (part: Partial<Draft>) => void;
+  changeExtras: (part: Partial<Extras>) => void;
+  onError: (error: ApiError | undefined) => void;
+}
+
+/** Everything of a link beyond where it leads: rules, a split, its start and end, a password, what is passed on, and its preview. */
+export default function LinkExtras({ link, draft, error, change: changeDraft, changeExtras: change, onError }: Props) {
+  const { extras } = draft;
+  const ways = waysOf(draft, link);
   return (
     <>
-      <Fold icon="branch" title={t("rules")} summary={extras.rules.map((rule) => rule.name).join(" · ")} isOpen={faultAt(error, "/rules") !== undefined}>
-        <Rules rules={extras.rules} error={error} onChange={(rules) => change({ rules })} />
+      <Fold icon="branch" title={t("rules")} summary={ways.rules.map((rule) => sayRule(rule, ways.original_url)).join(" · ")} isOpen={faultAt(error, "/rules") !== undefined}>
+        <Rules rules={extras.rules} saved={(link?.rules ?? []).map(({ name }) => name)} error={error} onChange={(rules) => change({ rules })} />
       </Fold>
       <Fold icon="switch" title={t("split")} summary={extras.variants.map((variant, at) => `${variant.name} ${formatShare(sharesOf(extras.variants)[at] ?? 0)}`).join(" · ")} isOpen={faultAt(error, "/split") !== undefined}>
-        <Split variants={extras.variants} winner={extras.winner} url={url} error={error} onChange={change} />
+        <Split variants={extras.variants} winner={extras.winner} url={draft.original_url} error={error} onChange={change} />
       </Fold>
-      {(extras.rules.length > 0 || extras.variants.length > 0) && <DecisionTester url={url} extras={extras} />}
-      <Fold icon="users" title={t("limit")} summary={extras.max_visits} isOpen={faultAt(error, "/max_visits") !== undefined}>
-        <TextField label={t("limit.people")} hint={t("limit.hint")} type="number" min={1} value={extras.max_visits} error={faultAt(error, "/max_visits")} onInput={(max_visits) => change({ max_visits })} />
-      </Fold>
+      <End draft={draft} error={error} change={changeDraft} changeExtras={change} />
+      {(extras.rules.length > 0 || extras.variants.length > 0) && <DecisionTester link={link} ways={ways} onError={onError} />}
       <Fold icon="lock" title={t("password")} summary={extras.password || (link?.has_password && extras.password === undefined) ? t("yes") : ""} isOpen={faultAt(error, "/password") !== undefined}>
         <Password hasPassword={Boolean(link?.has_password)} password={extras.password} error={faultAt(error, "/password")} onChange={(password) => change({ password })} />
       </Fold>
-      <Fold icon="right" title={t("forward")} summary={[extras.forward_query && t("forward.query"), extras.forward_path && t("forward.path")].filter(Boolean).join(" · ")}>
-        <Check label={t("forward.query")} hint={t("forward.query.hint")} isOn={extras.forward_query} onChange={(forward_query) => change({ forward_query })} />
-        <Check label={t("forward.path")} hint={t("forward.path.hint")} isOn={extras.forward_path} onChange={(forward_path) => change({ forward_path })} />
-      </Fold>
+      <Redirect draft={draft} change={changeDraft} changeExtras={change} />
       <Fold icon="send" title={t("preview")} summary={extras.preview_title} isOpen={faultAt(error, "/preview") !== undefined}>
         <TextField label={t("preview.title")} maxLength={200} value={extras.preview_title} error={faultAt(error, "/preview/title")} onInput={(preview_title) => change({ preview_title })} />
         <TextField label={t("preview.description")} maxLength={500} value={extras.preview_description} error={faultAt(error, "/preview/description")} onInput={(preview_description) => change({ preview_description })} />

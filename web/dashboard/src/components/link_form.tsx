@@ -2,12 +2,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
 import { pageTitle, shortBase } from "../app/instance";
 import { useQuery } from "../api/use_query";
-import { currentZone } from "../app/settings";
 import { type Key, t } from "../i18n";
 import { isSame } from "../lib/drafts";
-import { type Extras, extrasBody, extrasOf } from "../lib/extras";
+import { type Extras, extrasBody, extrasOf, rulesBody, splitBody } from "../lib/extras";
 import { hostAndSlug, readableUrl } from "../lib/format";
 import { lazy } from "../lib/lazy";
+import type { Ways } from "../lib/summary";
 import { normalizeUrl, settleUtm, UTM_FIELDS, type Utm, type UtmField, utmOf, withUtm } from "../lib/urls";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
 import { Dialog } from "./dialog";
@@ -84,6 +84,20 @@ function bodyOf(draft: Draft, first: Draft, link: Link | null) {
     expired_url: draft.expired_url === "" ? null : normalizeUrl(draft.expired_url),
     ...(draft.slug === (link?.slug ?? "") ? {} : { slug: draft.slug }),
     ...extrasBody(draft.extras, first.extras),
+  };
+}
+
+/** What decides where the link leads, as the form has it. */
+export function waysOf(draft: Draft, link: Link | null): Ways {
+  const { original_url, starts, expires, expired_url, extras } = draft;
+  return {
+    original_url: normalizeUrl(original_url),
+    rules: rulesBody(extras.rules),
+    split: splitBody(extras) as Ways["split"],
+    starts_at: timeOf(starts, link?.starts_at),
+    expires_at: timeOf(expires, link?.expires_at),
+    expired_url: expired_url === "" ? null : normalizeUrl(expired_url),
+    max_visits: Number(extras.max_visits) || null,
   };
 }
 
@@ -166,22 +180,6 @@ function UtmBuilder({ draft, change }: { draft: Draft; change: Change }) {
         ))}
       </div>
       <UtmTemplates utm={draft.utm} onPick={set} />
-    </Fold>
-  );
-}
-
-function More({ draft, change, error }: { draft: Draft; change: Change; error: ApiError | undefined }) {
-  const statuses = [302, 301, 307, 308].map((status) => [String(status), `${status} – ${t(`status.${status as 301}`)}`] as const);
-  const isRefused = Boolean(error?.fields.starts_at || error?.fields.expires_at || error?.fields.expired_url);
-  const summary = [draft.starts && `${t("starts")} ${draft.starts.replace("T", " ")}`, draft.expires && `${t("expires")} ${draft.expires.replace("T", " ")}`, draft.redirect_status !== 302 && String(draft.redirect_status)];
-  return (
-    <Fold icon="clock" title={t("link.more")} summary={summary.filter(Boolean).join(" · ")} isOpen={isRefused}>
-      <div class="field-row">
-        <TextField label={t("starts")} hint={t("starts.hint", { zone: currentZone() })} type="datetime-local" value={draft.starts} error={error?.fields.starts_at} onInput={(starts) => change({ starts })} />
-        <TextField label={t("expires")} hint={`${t("expires.hint", { zone: currentZone() })} ${t("expires.deleted")}`} type="datetime-local" value={draft.expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
-      </div>
-      <SelectField label={t("redirect")} hint={t("redirect.hint")} value={String(draft.redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as RedirectStatus })} />
-      <TextField label={t("expired.url")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
     </Fold>
   );
 }
@@ -296,9 +294,21 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
   const typed = useTyped<Draft>({ name: opened?.id ?? "new", first: () => draftOf(opened), from: from && { ...draftOf(from), slug: "" }, keep: (draft) => ({ ...draft, extras: { ...draft.extras, password: undefined } }), onClose });
   const { draft, setDraft, first, isChanged } = typed;
   const [theirs, setTheirs] = useState<Link | null>(isSame(typed.base, first) ? null : opened);
-  const { error, isBusy, run } = useAction();
+  const { error: refused, isBusy, run, forget } = useAction();
+  /** What a try was refused for, before the form was sent. */
+  const [tried, setTried] = useState<ApiError>();
+  const error = tried ?? refused;
+  /** Its box goes with the next change; each field keeps its mark until it is changed itself. */
+  const [seen, setSeen] = useState<ApiError>();
   const { fillTitle, noteTyping } = usePageTitle(setDraft);
-  const change = (part: Partial<Draft>) => setDraft((last) => ({ ...last, ...part }));
+  const change = (part: Partial<Draft>) => {
+    setDraft((last) => ({ ...last, ...part }));
+    setSeen(error);
+  };
+  const changeExtras = (part: Partial<Extras>) => {
+    setDraft((last) => ({ ...last, extras: { ...last.extras, ...part } }));
+    setSeen(error);
+  };
   const send = (now: Draft, base: Draft, target: Link | null) =>
     void run(async () => {
       try {
@@ -312,6 +322,7 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
     });
   const submit = (event: Event) => {
     event.preventDefault();
+    setTried(undefined);
     send(draft, first, link);
   };
   const merge = (merged: Draft, current: Link) => {
@@ -330,7 +341,7 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
       <Dialog look="editor" title={link ? t("link.edit", { url: hostAndSlug(link.short_url) }) : t("link.new")} onClose={typed.close}>
         <form class="editor-form" onSubmit={submit}>
           <div class="editor-main form">
-            {error && <ErrorBox error={error} />}
+            {error && error !== seen && <ErrorBox error={error} />}
             {typed.note}
             <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} onChange={() => (setDraft(settle), fillTitle(draft))} />
             {link?.link_type !== "temporary" && <SlugField link={link} draft={draft} error={error} change={change} />}
@@ -340,8 +351,7 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
             </div>
             <div class="folds">
               <UtmBuilder draft={draft} change={change} />
-              <LinkExtras link={link} url={draft.original_url} extras={draft.extras} error={error} change={(part) => setDraft((last) => ({ ...last, extras: { ...last.extras, ...part } }))} />
-              <More draft={draft} change={change} error={error} />
+              <LinkExtras link={link} draft={draft} error={error} change={change} changeExtras={changeExtras} onError={(fault) => (forget(), setTried(fault))} />
               {link?.notes !== null && (
                 <Fold icon="edit" title={t("notes")} summary={draft.notes} isOpen={Boolean(error?.fields.notes)}>
                   <Field label={t("notes")} hint={t("notes.hint")} error={error?.fields.notes}>
@@ -353,7 +363,7 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
           </div>
           <aside class="editor-side" aria-label={t("qr.title")}>
             <h3>{t("qr.title")}</h3>
-            <QrDesigner url={isFinal && link ? link.short_url : `${shortBase()}/${draft.slug || "…"}`} name={draft.slug || "link"} isDraft={!isFinal} />
+            {draft.slug === "" ? <p class="hint">{t("qr.later")}</p> : <QrDesigner url={isFinal && link ? link.short_url : `${shortBase()}/${draft.slug}`} name={draft.slug} isDraft={!isFinal} />}
             <h3>{t("preview.shown")}</h3>
             <PreviewCard draft={draft} base={base} />
           </aside>

@@ -62,7 +62,7 @@ let lastKey = 0;
 export const newKey = (): number => ++lastKey;
 
 export function newCondition(subject: Subject): Condition {
-  return { key: newKey(), subject, values: subject === "visitor" ? ["human"] : [], name: "", from: "", until: "", days: [], timeFrom: "", timeUntil: "", zone: currentZone() };
+  return { key: newKey(), subject, values: subject === "visitor" ? ["human"] : subject === "device" ? ["mobile"] : [], name: "", from: "", until: "", days: [], timeFrom: "", timeUntil: "", zone: currentZone() };
 }
 
 export const newRule = (name: string): RuleDraft => ({ key: newKey(), name, conditions: [newCondition("country")], then: "redirect", url: "", fallback_url: "" });
@@ -79,7 +79,7 @@ function conditionsOf(when: When): Condition[] {
 }
 
 /** Two conditions about the same subject become one. */
-function whenOf(conditions: Condition[]): When {
+export function whenOf(conditions: Condition[]): When {
   const when: Record<string, unknown> = {};
   for (const { subject, values, name, from, until, days, timeFrom, timeUntil, zone } of conditions) {
     if (subject === "query") when.query = [...((when.query as object[]) ?? []), values.length > 0 ? { name, values } : { name }];

@@ -1,4 +1,4 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { api, asApiError, type Link, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
@@ -17,29 +17,36 @@ import { Site } from "../components/site";
 import { Statistics } from "../components/statistics";
 import { TagList } from "../components/tag_chip";
 import { Visits } from "../components/visits";
-import { t, tn } from "../i18n";
+import { t } from "../i18n";
 import type { Dimension } from "../lib/filters";
 import { formatCount, formatDate, formatZonedTime, hostAndSlug, readableUrl } from "../lib/format";
 import { sayEdited, sayPurge } from "../lib/link_actions";
 import { useCreators } from "../lib/members";
 import { linkSource } from "../lib/sources";
 import { formatEnd } from "../lib/starts";
+import { sayWays } from "../lib/summary";
 import { useTagColors } from "../lib/tags";
+
+const POLL_MS = 3_000; // as the visits below
 
 /** What there may be to see of a link. QR codes are told apart for each. */
 function decisionsOf(link: Link): Dimension[] {
   return [...(link.rules.length > 0 ? (["rule"] as const) : []), ...(link.split ? (["variant"] as const) : []), ...(link.aliases.length > 0 ? (["alias"] as const) : []), "scan"];
 }
 
-/** What is special about where a link leads, in words. */
+/** Who is led where, and who is let in. */
 function Extras({ link }: { link: Link }) {
+  const ways = sayWays(link);
   const parts = [
-    link.rules.length > 0 && tn("link.rules", link.rules.length),
-    link.split && tn("link.variants", link.split.variants.length),
     link.has_password && t("link.has.password"),
     link.max_visits !== null && t("link.visits.left", { left: formatCount(link.visits_left ?? 0), max: formatCount(link.max_visits) }),
   ].filter(Boolean);
-  return parts.length > 0 ? <p class="muted">{parts.join(" · ")}</p> : null;
+  return (
+    <>
+      {ways && <p class="ways">{ways}</p>}
+      {parts.length > 0 && <p class="muted">{parts.join(" · ")}</p>}
+    </>
+  );
 }
 
 interface HeadingProps {
@@ -119,7 +126,9 @@ async function loadLink(id: number, signal: AbortSignal): Promise<{ link: Link }
 export default function LinkPage({ id }: PageProps) {
   const linkId = Number(id);
   useTagColors();
-  const { data, error, reload } = useQuery(`link ${id}`, (signal) => loadLink(linkId, signal));
+  const [isLimited, setLimited] = useState(false);
+  const { data, error, reload } = useQuery(`link ${id}`, (signal) => loadLink(linkId, signal), isLimited ? POLL_MS : 0);
+  useEffect(() => setLimited(typeof data?.link.max_visits === "number"), [data]);
   const [isEditing, setEditing] = useState(false);
   const creatorOf = useCreators();
   const marks = useMarks(linkId, data?.link.version);
