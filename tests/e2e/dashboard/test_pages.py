@@ -476,7 +476,7 @@ def test_errors_are_german_in_a_german_page(browser, administrator):
         expect(dialog.locator(".field-error")).to_contain_text(text)
     page.get_by_label("Ziel", exact=True).fill("https://example.com")
     page.get_by_label("Tags", exact=True).fill(",".join(f"t{i}" for i in range(40)) + ",")
-    page.get_by_text("und Weiterleitung").click()
+    page.get_by_text("Beginn, Ende und Limit").click()
     page.get_by_label("Endet", exact=True).fill("2020-01-01T10:00")
     dialog.get_by_role("button", name="Link erstellen").click()
     expect(dialog.locator(".field-error")).to_contain_text(["dürfen höchstens", "muss in der Zukunft liegen"])
