@@ -53,6 +53,8 @@ def test_a_report_is_made_and_changed_and_its_reader_sees_it(page, window, reade
     shown.goto(address)
     expect(shown.get_by_role("heading", level=1)).to_have_text("Spring campaign")
     expect(shown.get_by_text("First line")).to_contain_text("Second line")
+    head, bar = shown.locator(".page-head").bounding_box(), shown.locator(".stat-bar").bounding_box()
+    assert head["y"] + head["height"] <= bar["y"]
     wait_until(lambda: shown.evaluate("document.querySelector('.report-logo').naturalWidth") == 8, 60, "the logo")
     expect(shown.get_by_role("button", name="Period: Last 7 days")).to_be_visible()
     top = shown.get_by_role("region", name="Most visited links")

@@ -12,6 +12,13 @@ from clients import CHROME, GOOGLEBOT
 from dashboard.addresses import BERLIN, GOOGLE
 from dashboard.browser import expect
 
+# What of a list cannot be seen, however far it is scrolled.
+COVERED = """list => [...list.querySelectorAll("button, input:not(.visually-hidden), [role=option]")].filter((each) => {
+    each.scrollIntoView({ block: "nearest" });
+    const { x, y, width, height } = each.getBoundingClientRect();
+    return [1, height / 2, height - 1].some((at) => !each.contains(document.elementFromPoint(x + width / 2, y + at)));
+}).map((each) => each.ariaLabel ?? each.textContent)"""
+
 
 def test_a_click_on_the_map_filters_everything(page, window, user, visitor):
     link = user.create()
@@ -229,6 +236,26 @@ def test_what_is_counted_is_explained_to_who_asks_by_keyboard_or_by_mouse(page, 
     window.goto("/statistics?bots=only")
     button.click()
     expect(info.get_by_role("term")).to_have_text(["Visits", "Bots"])
+
+
+def test_every_sheet_of_a_phone_lies_above_its_bar_and_scrolls(browser, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+    window = browser.open(viewport={"width": 390, "height": 560}, has_touch=True)
+    page = window.page
+    window.login(user.email)
+    for path, buttons, number in (("/statistics", ".stat-bar [aria-haspopup]", 3), ("/statistics", ".switcher [aria-haspopup]", 1), ("/links", ".cell-actions [aria-haspopup]", 1), ("/links", ".sidebar-foot [aria-haspopup]", 1)):
+        window.goto(path)
+        window.settle()
+        expect(page.locator(buttons)).to_have_count(number)
+        for button in page.locator(buttons).all():
+            if "foot" in buttons:
+                page.get_by_role("button", name="Menu", exact=True).click()
+            button.click()
+            assert page.locator(".menu-list").evaluate(COVERED) == [], button.inner_text()
+            page.keyboard.press("Escape")
+    window.close()
 
 
 def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
