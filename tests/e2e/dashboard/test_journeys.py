@@ -806,6 +806,24 @@ def test_logging_out_ends_the_session(page, window, user):
     expect(page.get_by_role("heading", level=1)).to_have_text("Welcome back")
 
 
+def test_what_a_message_offers_to_undo_ends_with_its_time_and_with_the_session(page, window, user):
+    link = user.create()
+    page.clock.install()
+    window.goto("/links")
+    act(page, link["slug"], "Disable")
+    undo = page.locator(".toast-undo")
+    expect(undo).to_be_visible()
+    page.clock.fast_forward(10_000)
+    expect(undo).to_be_visible()
+    page.clock.fast_forward(25_000)
+    expect(undo).to_have_count(0)
+    act(page, link["slug"], "Enable")
+    expect(undo).to_be_visible()
+    window.log_out()
+    expect(page.get_by_role("link", name="Log in")).to_be_visible()
+    expect(undo).to_have_count(0)
+
+
 @pytest.mark.parametrize("next_page", ["/start", "/login", "/register?next=%2Fstart", "/reset", "//evil.example/"])
 def test_a_login_never_leads_to_a_page_of_guests(window, user, next_page):
     window.page.goto(f"{window.base}/app/login?next={urllib.parse.quote(next_page)}")

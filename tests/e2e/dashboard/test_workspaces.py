@@ -394,6 +394,22 @@ def test_a_workspace_that_requires_a_second_factor_says_so_and_opens_once_it_is_
     expect(page.get_by_role("button", name="Workspace: Acme")).to_be_visible()
 
 
+def test_an_administrator_of_the_instance_is_led_to_the_second_factor_of_a_foreign_workspace(team, env, enter, user):
+    team.call("PATCH", "", {"requires_second_factor": True}, None)
+    make_admin(env, user.email)
+    window = enter(user)
+    page = window.page
+    window.goto(f"/w/{team.id}/")
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Workspace {team.id} requires a second factor")
+    expect(page.get_by_role("button", name="Set up")).to_be_visible()
+    assert window.violations() == []
+    page.get_by_role("link", name="Health").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Health")
+    page.get_by_role("button", name="Workspace:").click()
+    page.get_by_role("menuitem").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Links")
+
+
 def test_an_instance_that_requires_a_second_factor_says_so_on_every_page_but_the_accounts(enter, user):
     window = enter(user)
     problem = {"type": "/problems/second-factor-required", "title": "Forbidden", "status": 403, "detail": "Set one up.", "instance": "1"}

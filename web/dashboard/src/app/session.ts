@@ -1,4 +1,5 @@
 import { api, ApiError, asApiError, setRejectionHandlers, unwrap, type User, type Workspace } from "../api/client";
+import { t } from "../i18n";
 import { forgetDrafts } from "../lib/drafts";
 import { forgetValues } from "../lib/filters";
 import { isAtLeast, type Role } from "../lib/roles";
@@ -6,6 +7,7 @@ import { createStore, useStore } from "../lib/store";
 import { currentWorkspaceId, setCurrentWorkspaceId, startIn } from "../lib/workspace";
 import { currentPlace, href, navigate } from "./router";
 import { adoptSettings, keepSetting, leaveZone } from "./settings";
+import { forgetUndo } from "./toasts";
 
 /** undefined: not known yet; null: nobody is logged in. The session itself is a cookie that no script can read. */
 const user = createStore<User | null | undefined>(undefined);
@@ -24,7 +26,10 @@ export const currentUser = (): User | null | undefined => user.get();
 
 export function setUser(next: User | null): void {
   if (next) adoptSettings(next);
-  else forgetValues();
+  else {
+    forgetValues();
+    forgetUndo();
+  }
   user.set(next);
 }
 
@@ -40,12 +45,30 @@ export function changeWorkspace(change: Partial<Workspace>): void {
   workspaces.set(workspaces.get().map((each) => (each.id === currentWorkspaceId() ? { ...each, ...change } : each)));
 }
 
-/** Somebody else's workspace, which only an administrator of the instance may look at. */
+const unseen = (id: number): Workspace => ({
+  id,
+  name: `${t("workspace")} ${id}`,
+  role: "viewer",
+  sponsor_id: id,
+  members: 0,
+  requires_second_factor: true,
+  default_forward_query: false,
+  default_forward_path: false,
+  created_at: "",
+  deleted_at: null,
+});
+
+/**
+ * Somebody else's workspace, which only an administrator of the instance may look at; without the second factor that it requires,
+ * only its number.
+ */
 async function loadForeign(id: number): Promise<Workspace | undefined> {
   try {
     return (await startIn(id, () => unwrap(api.GET("/api/workspace")))).workspace;
   } catch (cause) {
-    if (asApiError(cause).status === 404) return undefined;
+    const { status, kind } = asApiError(cause);
+    if (kind === "second-factor-required") return unseen(id);
+    if (status === 404) return undefined;
     throw cause;
   }
 }

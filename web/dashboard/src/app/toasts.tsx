@@ -9,6 +9,7 @@ interface Toast {
 }
 
 const SHOWN_MS = 5_000;
+const UNDO_MS = 30_000;
 
 const toasts = createStore<readonly Toast[]>([]);
 let lastId = 0;
@@ -17,15 +18,15 @@ function dismiss(id: number): void {
   toasts.set(toasts.get().filter((toast) => toast.id !== id));
 }
 
-/** A message that offers to undo something stays until it is closed or the next such message replaces it. */
+/** A message that offers to undo something stays longer, unless the next such message replaces it. */
 export function notify(text: string, options: { undo?: () => void; isError?: boolean } = {}): void {
   const id = ++lastId;
   const others = options.undo ? toasts.get().filter((toast) => !toast.undo) : toasts.get();
   toasts.set([...others.slice(-2), { id, text, isError: options.isError ?? false, undo: options.undo }]);
-  if (!options.undo) setTimeout(() => dismiss(id), SHOWN_MS);
+  setTimeout(() => dismiss(id), options.undo ? UNDO_MS : SHOWN_MS);
 }
 
-/** For a change after which what a message offers can no longer be undone, or has been. */
+/** For a change after which what a message offers can no longer be undone, or has been; also for the end of a session. */
 export function forgetUndo(): void {
   toasts.set(toasts.get().filter((toast) => !toast.undo));
 }
