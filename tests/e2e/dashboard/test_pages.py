@@ -48,6 +48,7 @@ def test_a_closed_instance_offers_nothing_to_strangers(window):
     for path, said in (("/start", "Log in to create links"), ("/login", "Welcome back"), ("/register", "By invitation only.")):
         window.goto(path)
         expect(page.get_by_text(said)).to_be_visible()
+        expect(page.get_by_text("By invitation only. Ask an administrator.")).to_be_visible()
         expect(page.get_by_role("link", name="Log in").first).to_be_visible()
         expect(page.get_by_role("link", name="Create account")).to_have_count(0)
         expect(page.get_by_role("textbox")).to_have_count(2 if path == "/login" else 0)
@@ -291,6 +292,15 @@ def test_the_audit_log_names_accounts_links_and_hosts(env, page, window, user):
     rows.first.get_by_role("link", name=user.email).click()
     expect(page).to_have_url(re.compile(r"actor=\d+"))
     expect(page.locator("tbody tr").filter(has_not_text=user.email)).to_have_count(0)
+    who = page.get_by_label("Account", exact=True)
+    for typed, number in ((user.email.upper(), 0), ("nobody", 1)):
+        who.fill(typed)
+        who.press("Enter")
+        expect(page).to_have_url(re.compile(f"actor={typed.split('@')[0]}"))
+        window.settle()
+        expect(page.get_by_text("No account found")).to_have_count(number)
+        expect(rows.first).to_be_visible(visible=number == 0)
+        expect(page.locator("tbody tr").filter(has_not_text=user.email)).to_have_count(0)
 
 
 KINDS = (

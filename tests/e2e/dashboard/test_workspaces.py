@@ -115,6 +115,7 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     dialog.get_by_role("button", name="Make invitation").click()
     shown = page.get_by_role("dialog", name="Invitation made")
     expect(shown).to_contain_text(f"Send this link to {colleague}.")
+    expect(page.get_by_text("You are alone here.")).to_have_count(0)
     shown.get_by_role("button", name="Copy").click()
     address = page.evaluate("navigator.clipboard.readText()")
     assert address.startswith(f"{window.base}/app/invitation#") and address == shown.locator(".secret").inner_text()
@@ -464,7 +465,7 @@ def test_an_expired_invitation_stays_in_the_list_to_invite_again_and_its_holder_
     window.goto(f"/w/{team.id}/members")
     entry = page.get_by_role("region", name="Invitations").get_by_role("listitem").filter(has_text=email)
     expect(entry).to_contain_text("Expired")
-    entry.get_by_role("button", name=f"Invite {email} again").click()
+    entry.get_by_role("button", name=f"Invite again: {email}").click()
     dialog = page.get_by_role("dialog", name="Invite to Acme")
     expect(dialog.get_by_label("E-mail address")).to_have_value(email)
     expect(dialog.get_by_role("radio", name=re.compile("^Viewer"))).to_be_checked()
@@ -476,6 +477,10 @@ def test_an_expired_invitation_stays_in_the_list_to_invite_again_and_its_holder_
     expect(page.get_by_role("status").filter(has_text=secret[-20:])).to_have_count(0)
     shown.get_by_role("button", name="Done").click()
     expect(entry).to_contain_text("Valid until")
+    # Whose link is lost gets another one.
+    entry.get_by_role("button", name=f"Invite again: {email}").click()
+    expect(dialog).to_contain_text("A new invitation ends the one before.")
+    page.keyboard.press("Escape")
     # Before a second one, the dialog says that the first one ends.
     page.get_by_role("button", name="Invite", exact=True).click()
     page.get_by_label("E-mail address").fill(email.upper())

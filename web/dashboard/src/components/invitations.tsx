@@ -56,7 +56,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** again: one that has ended. */
+/** again: one that has ended, or whose link is lost. */
 function InviteDialog({ query, isOfInstance = false, again, onClose }: Omit<Props, "isInviting"> & { again?: Invitation }) {
   const [email, setEmail] = useState(again?.email ?? "");
   const [role, setRole] = useState<Role>(!again?.role || (again.role === "owner" && !can("owner")) ? "editor" : again.role);
@@ -104,9 +104,14 @@ function InvitationRow({ invitation, onRevoke, onAgain }: { invitation: Invitati
           {until}
         </span>
       </span>
-      <button type="button" class="button" aria-label={t(isOpen ? "key.revoke.one" : "invite.again.one", { name: email })} onClick={isOpen ? onRevoke : onAgain}>
-        {t(isOpen ? "revoke" : "invite.again")}
+      <button type="button" class="button" aria-label={t("invite.again.one", { name: email })} onClick={onAgain}>
+        {t("invite.again")}
       </button>
+      {isOpen && (
+        <button type="button" class="button" aria-label={t("key.revoke.one", { name: email })} onClick={onRevoke}>
+          {t("revoke")}
+        </button>
+      )}
     </li>
   );
 }

@@ -6,6 +6,7 @@ import { FilterField } from "../components/field";
 import { CursorPages, Table } from "../components/table";
 import { t } from "../i18n";
 import { formatTime } from "../lib/format";
+import { loadMembers } from "../lib/members";
 
 const PAGE_SIZE = 50;
 
@@ -22,16 +23,26 @@ function subjectOf({ subject_id, subject_name, details }: Entry) {
   return subject_name ?? slug ?? host ?? subject_id;
 }
 
-function numberOf(text: string | null): number | undefined {
-  const value = Number(text);
-  return text && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+/** The account with the number or the address that somebody typed; 0: there is none. */
+async function findActor(typed: string, isOfInstance: boolean, signal: AbortSignal): Promise<number> {
+  if (/^\d{1,15}$/.test(typed)) return Number(typed);
+  const isMeant = ({ email }: { email: string | null }) => email?.toLowerCase() === typed.toLowerCase();
+  if (!isOfInstance) return (await loadMembers(signal)).members.find(isMeant)?.user_id ?? 0;
+  return (await unwrap(api.GET("/api/admin/users", { params: { query: { q: typed, limit: 100 } }, signal }))).users.find(isMeant)?.id ?? 0;
 }
 
 /** What was done in the workspace or, on the page of administrators, in the whole instance. */
 export default function AuditPage() {
   const { path, params } = usePlace();
-  const query = { cursor: params.get("cursor") ?? undefined, action: params.get("action") ?? undefined, actor_id: numberOf(params.get("actor")), limit: PAGE_SIZE };
-  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET(path === "/audit" ? "/api/audit" : "/api/admin/audit", { params: { query }, signal })));
+  const isOfInstance = path !== "/audit";
+  const actor = params.get("actor") ?? "";
+  const query = { cursor: params.get("cursor") ?? undefined, action: params.get("action") ?? undefined, limit: PAGE_SIZE };
+  const load = async (signal: AbortSignal) => {
+    const actor_id = actor ? await findActor(actor, isOfInstance, signal) : undefined;
+    if (actor_id === 0) return null;
+    return unwrap(api.GET(isOfInstance ? "/api/admin/audit" : "/api/audit", { params: { query: { ...query, actor_id } }, signal }));
+  };
+  const { data, error, reload } = useQuery(JSON.stringify([query, actor]), load);
   return (
     <>
       <header class="page-head">
@@ -39,13 +50,13 @@ export default function AuditPage() {
       </header>
       <div class="filter-bar">
         <FilterField label={t("action")} placeholder={t("audit.action")} value={query.action ?? ""} onChange={(action) => setParams({ action, cursor: "" })} />
-        <FilterField label={t("actor")} placeholder={t("audit.actor")} value={params.get("actor") ?? ""} onChange={(actor) => setParams({ actor, cursor: "" })} />
+        <FilterField label={t("actor")} placeholder={t("audit.actor.find")} value={actor} onChange={(actor) => setParams({ actor, cursor: "" })} />
       </div>
       {error && <ErrorBox error={error} retry={reload} />}
-      {!data && !error && <Skeleton lines={8} height={36} />}
-      {data?.entries.length === 0 && (
-        <Empty icon="search" title={t("audit.none")}>
-          {(query.action || query.actor_id) && (
+      {data === undefined && !error && <Skeleton lines={8} height={36} />}
+      {(data === null || data?.entries.length === 0) && (
+        <Empty icon="search" title={t(data ? "audit.none" : "users.none")}>
+          {(query.action || actor) && (
             <a class="button" href={href(path)}>
               {t("filters.clear")}
             </a>

@@ -90,6 +90,7 @@ export default function LoginPage() {
           <a href={href(isNew ? "/login" : "/register", { next })}>{isNew ? t("login") : t("register")}</a>
         </p>
       )}
+      {!isNew && registration && registration !== "open" && <p class="hint">{t(`register.${registration}`)}</p>}
       {!isNew && (
         <p class="hint">
           {t(instance?.mail ? "login.forgotten.mail" : "login.forgotten")} <a href={href("/reset")}>{t("reset.title")}</a>

@@ -121,7 +121,7 @@ export default function MembersPage() {
       {!data && !error && <Skeleton lines={4} height={44} />}
       {data && <MemberTable members={members} itemsOf={itemsOf} />}
       {isLastOwner && members.length > 1 && <p class="hint">{t("member.last")}</p>}
-      {members.length === 1 && <p class="hint">{t("members.none")}</p>}
+      {members.length === 1 && invitations.data?.invitations.every((each) => each.state !== "open") && <p class="hint">{t("members.none")}</p>}
       {can("admin") && <Invitations query={invitations} isInviting={isInviting} onClose={() => setInviting(false)} />}
       {changing && <RoleDialog member={changing} endsWith={(role) => endsInvitations(invitations, changing.user_id, role)} onClose={() => setChanging(undefined)} onSaved={(role) => saved(changing, role)} />}
       {removing && removal && (

@@ -103,6 +103,7 @@ export default function StartPage() {
     <div class="start">
       <h1 class="hero">{t("start.title")}</h1>
       {instance && <p class="lead">{t(instance.anonymous_links ? "start.text" : "start.closed")}</p>}
+      {instance && !isIn && instance.registration !== "open" && <p class="hint">{t(`register.${instance.registration}`)}</p>}
       {instance?.anonymous_links && (
         <form class="shorten" onSubmit={submit}>
           <label class="visually-hidden" for="new-url">
