@@ -90,7 +90,7 @@ static enum err turn(struct pg_conn *conn, struct page *page, int64_t *count)
 		page->scope == REBUILD_DIFFERENCE_LINKS
 			? "SELECT max(id), count(*) FROM (SELECT id FROM links WHERE id > $1 ORDER BY id LIMIT " PAGE
 			  ") AS next"
-			: "SELECT max(id), count(*) FROM (SELECT id FROM users WHERE id > $1 ORDER BY id LIMIT " PAGE
+			: "SELECT max(id), count(*) FROM (SELECT id FROM workspaces WHERE id > $1 ORDER BY id LIMIT " PAGE
 			  ") AS next",
 		&params, &rows);
 	if (err == OK) {

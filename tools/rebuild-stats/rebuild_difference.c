@@ -37,8 +37,9 @@ static const char days_of_log_sql[] =
 #define LINKS(id) id " BETWEEN $1 AND $2 AND EXISTS (SELECT FROM links WHERE links.id = " id ")"
 /* The first condition is that of the log's index. */
 #define ACCOUNTS(id)                                                                               \
-	id " <> 0 AND " id " BETWEEN $1 AND $2 AND EXISTS (SELECT FROM users WHERE users.id = " id \
-	   " AND deleted_at IS NULL)"
+	id " <> 0 AND " id                                                                         \
+	   " BETWEEN $1 AND $2 AND EXISTS (SELECT FROM workspaces AS w WHERE w.id = " id           \
+	   " AND w.deleted_at IS NULL)"
 #define SUMS                                                                                       \
 	"count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots, "   \
 	"count(*) FILTER (WHERE is_unique) AS uniques"

@@ -16,10 +16,10 @@
 
 /*
  * Three days of visits to twenty links, with a value in every rolled-up dimension. They were
- * counted for two accounts and for none, whoever owns the link now.
+ * counted for a person's workspace, a shared one and none, whoever owns the link now.
  */
 static const char visits_sql[] =
-	"INSERT INTO users (email, password_hash) SELECT n || '@example.com', 'none' FROM generate_series(1, 2) AS n;"
+	"INSERT INTO users (email, password_hash) VALUES ('1@example.com', ''); INSERT INTO workspaces (name, sponsor_id) VALUES ('shared', 1);"
 	"INSERT INTO links (slug, link_type, original_url, expires_at, created_at, workspace_id) "
 	"SELECT 'rebuild-' || n, CASE WHEN n % 3 = 0 THEN 'TEMPORARY' ELSE 'PERMANENT' END, 'https://example.com/', "
 	"now() + interval '8 hours', now() - interval '9 days', nullif(n % 3, 0) FROM generate_series(1, 20) n;"
