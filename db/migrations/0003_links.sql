@@ -139,8 +139,7 @@ CREATE TRIGGER links_refuse_used_slug AFTER INSERT ON links
 CREATE TRIGGER links_refuse_used_slug_again AFTER UPDATE OF slug, slug_exact ON links
     FOR EACH ROW WHEN (OLD.slug_key <> NEW.slug_key) EXECUTE FUNCTION links_refuse_used_slug();
 
--- How many people may still follow a link with max_visits (lib/links/visit_limit.h). Redirectors take
--- visits in blocks; what of a block is left is in Redis.
+-- How many visits by people a link with max_visits has left (lib/links/visit_limit.h).
 CREATE TABLE link_visit_limits (
     link_id    bigint PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
     max_visits bigint NOT NULL CHECK (max_visits > 0),

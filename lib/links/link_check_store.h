@@ -1,9 +1,8 @@
 /*
- * What the janitor says of links: results of destination checks, in the columns destination_status,
- * last_checked_at, next_check_at and failed_checks of the table links, and when it purges an ended
- * link. The janitor writes them, links-api reads them. They are not
- * changes of the link: version and outbox stay as they are. A trigger resets them when the
- * destination changes. Errors of pg_conn_query pass through.
+ * Results of destination checks, in the columns destination_status, last_checked_at, next_check_at
+ * and failed_checks of the table links. The janitor writes them here; links-api reads them in
+ * link_details.c. They are not changes of the link: version and outbox stay as they are. A trigger
+ * resets them when the destination changes. Errors of pg_conn_query pass through.
  *
  * One thread at a time per connection.
  */

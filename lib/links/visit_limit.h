@@ -1,7 +1,7 @@
 /*
- * How many people may still follow a link with max_visits: the table link_visit_limits, which has a
+ * How many visits by people a link with max_visits has left: the table link_visit_limits, which has a
  * row for each such link. Its count is the only one; no cache and no process holds visits back. So
- * never more people than max_visits are let in, whatever is killed or lost
+ * never more of them than max_visits are let in, whatever is killed or lost
  * (docs/decisions/0062-visit-limits.md).
  *
  * One thread at a time per connection. Errors of pg_conn_query pass through.
