@@ -1,5 +1,6 @@
-"""tests/all leaves no test running when it is ended from outside."""
+"""tests/all has a folder to itself, and leaves no test running when it is ended from outside."""
 
+import fcntl
 import os
 import pathlib
 import signal
@@ -63,3 +64,11 @@ def test_leaves_no_test_running_when_a_signal_ends(run, send, number):
     make, tree = run
     send(make, number)
     wait_until(lambda: not processes_in(tree), 60, "the end of every test")
+
+
+def test_refuses_a_folder_that_another_run_uses(tmp_path):
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    done = subprocess.run([ROOT / "tests/all", tmp_path], capture_output=True, text=True, check=False)
+    os.close(folder)
+    assert (done.returncode, "another run uses" in done.stderr) == (1, True), done.stderr

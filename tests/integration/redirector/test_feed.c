@@ -252,6 +252,7 @@ TEST_CASE(memory_answers_nothing_about_a_link_whose_extras_no_store_can_give)
 	fixture_fill_redis(f, "plain", 1, "before");
 	fixture_fill_redis(f, "secret", 1, "before");
 	fixture_start(f);
+	await(f, IS_FRESH, 1);
 	assert_redirects(f, "plain", "https://example.com/before");
 	assert_redirects(f, "secret", "https://example.com/before");
 	publish(s, "plain", 2, "after");
