@@ -147,6 +147,13 @@ static bool header_is_valid(const struct journal_segment *s)
 	       header->released % 8 == 0;
 }
 
+/* It has been allocated, but no sync has reached it: every sync writes the header. */
+static bool was_never_synced(const struct journal_segment *s)
+{
+	static const uint8_t zeros[JOURNAL_SEGMENT_HEADER_BYTES];
+	return memcmp(s->map, zeros, sizeof zeros) == 0;
+}
+
 enum err journal_segment_open(const char *path, const struct log *log, struct journal_segment **out)
 {
 	struct stat st;
@@ -163,8 +170,10 @@ enum err journal_segment_open(const char *path, const struct log *log, struct jo
 		return fail(log, "journal_segment_not_opened", path, error);
 	}
 	if (s->map == NULL || !header_is_valid(s)) {
-		log_error(log, "journal_segment_invalid", LOG_TEXT("path", path));
-		journal_segment_free(s, false);
+		bool is_empty = s->map == NULL ? st.st_size == 0 : was_never_synced(s);
+		if (!is_empty)
+			log_error(log, "journal_segment_invalid", LOG_TEXT("path", path));
+		journal_segment_free(s, is_empty);
 		return ERR_INVALID;
 	}
 	s->number = header_of(s)->number;

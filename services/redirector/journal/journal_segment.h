@@ -60,8 +60,8 @@ enum err journal_segment_reuse(struct journal_segment *s, const char *dir, uint6
 
 /*
  * Opens a file that an earlier process left; reading begins after what that process had released.
- * ERR_INVALID: not a valid segment (logged; the file is left in place). ERR_UNAVAILABLE: it cannot
- * be read (logged).
+ * ERR_INVALID: not a valid segment (logged; the file is left in place), or one that was allocated
+ * but never synced before a power cut (deleted). ERR_UNAVAILABLE: it cannot be read (logged).
  */
 enum err journal_segment_open(const char *path, const struct log *log,
                               struct journal_segment **out) MUST_CHECK;

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "services/redirector/journal/journal.h"
 #include "services/redirector/journal/journal_segment.h"
 #include "tests/support/clock_fake.h"
@@ -275,19 +276,31 @@ TEST_CASE(a_torn_tail_ends_only_its_segment)
 	journal_free(j);
 }
 
-TEST_CASE(an_invalid_segment_file_is_left_in_place)
+/* A file that a power cut has caught before its first sync is as long as a segment and holds zeros. */
+TEST_CASE(an_invalid_segment_file_is_left_in_place_unless_it_is_empty)
 {
 	struct fixture *f = *state;
+	static const struct {
+		const char *text;
+		off_t size;
+		bool is_left;
+	} files[] = {
+		{ "hello", 5, true }, { "hello", 4096, true }, { "", 4096, false }, { "", 0, false }
+	};
 	char path[256];
-	snprintf(path, sizeof path, "%s/00000000000000000007.seg", f->dir);
-	int fd = open(path, O_RDWR | O_CREAT, 0600);
-	assert_int_equal(5, write(fd, "hello", 5));
-	close(fd);
-	struct journal *j = journal_new(&f->config);
-	append_numbers(j, 1, 2);
-	expect_numbers(j, 1, 2, true);
-	journal_free(j);
-	assert_int_equal(0, access(path, F_OK));
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof path, "%s/00000000000000000007.seg", f->dir);
+		int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+		size_t len = strlen(files[i].text);
+		assert_int_equal(len, write(fd, files[i].text, len));
+		assert_int_equal(0, ftruncate(fd, files[i].size));
+		close(fd);
+		struct journal *j = journal_new(&f->config);
+		append_numbers(j, 1, 2);
+		expect_numbers(j, 1, 2, true);
+		journal_free(j);
+		assert_int_equal(files[i].is_left ? 0 : -1, access(path, F_OK));
+	}
 }
 
 TEST_CASE(refuses_appends_beyond_bytes_max_until_acks_make_room)
