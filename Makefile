@@ -94,7 +94,7 @@ lint:
 bench: build
 	@tools/setup test
 	@tools/setup bench
-	@cmake --build build/release --target bench_memory
+	@cmake --build build/release --target bench_memory bench_flood fold_rollups
 	@tests/bench/run $(PART)
 
 chaos: build
