@@ -35,6 +35,17 @@ enum err visit_limit_left(struct pg_conn *conn, int64_t link_id, int64_t *left)
 	                         &params, left);
 }
 
+enum err visit_limit_taken(struct pg_conn *conn, int64_t link_id, int64_t *taken)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, link_id);
+	return pg_conn_query_int(
+		conn,
+		"SELECT coalesce((SELECT taken FROM link_visit_limits WHERE link_id = $1), "
+		"(SELECT visit_count FROM link_statistics WHERE link_id = $1), 0)",
+		&params, taken);
+}
+
 /*
  * The row is locked first, so that what is added to taken and what is granted come from the same
  * version of it. A limit that is used up is not written again.

@@ -27,6 +27,12 @@ enum err visit_limit_set(struct pg_conn *conn, int64_t link_id, int64_t max_visi
 enum err visit_limit_left(struct pg_conn *conn, int64_t link_id, int64_t *left) MUST_CHECK;
 
 /*
+ * *taken: how many visits of people any limit of the link would count so far; 0 also if there is no
+ * such link.
+ */
+enum err visit_limit_taken(struct pg_conn *conn, int64_t link_id, int64_t *taken) MUST_CHECK;
+
+/*
  * Takes visits for people who are about to be let in, as many as are left of wanted (at least 1).
  * *granted: how many of them may go on, 0 to wanted; all of them without a limit. After an error
  * none may, and the visits may have been taken.

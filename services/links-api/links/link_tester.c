@@ -9,6 +9,7 @@
 #include "lib/links/link_extras.h"
 #include "lib/links/link_forward.h"
 #include "lib/links/link_store.h"
+#include "lib/links/visit_limit.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/links-api/destinations/destination_check.h"
 #include "services/links-api/http/handlers.h"
@@ -25,20 +26,17 @@
 struct test {
 	struct request *request;
 	struct json *body;
-	/* 0 = none. */
-	int64_t link_id;
 	struct link_extras_request extras;
-	/* NULL = that of the link; owned. */
-	char *original_url;
 	struct link_visitor visitor;
-	/* What the link has, with what the request says instead. */
+	/* What the link has, or a new one, with what the request says instead. */
 	struct link link;
+	/* Visits that count for max_visits. */
+	int64_t visits_taken;
 };
 
 static void test_free(struct test *t)
 {
 	link_extras_request_clear(&t->extras);
-	free(t->original_url);
 	json_free(t->body);
 	free(t);
 }
@@ -70,16 +68,17 @@ static const char *read_choice(const struct json *visitor, const char *name,
 	return "";
 }
 
-static int64_t read_moment(const struct json *visitor, int64_t now_us,
-                           struct http_problem_fields *wrong)
+/* Leaves *at_us if it is no time, which is reported. */
+static void parse_time(const char *text, const char *pointer, int64_t *at_us,
+                       struct http_problem_fields *wrong)
 {
-	const char *text = read_text(visitor, "at", TEXT_CHARS_MAX, wrong);
-	int64_t at_us = now_us;
-	if (text[0] && timestamp_parse(text, &at_us) != OK)
+	int64_t parsed_us;
+	if (timestamp_parse(text, &parsed_us) == OK)
+		*at_us = parsed_us;
+	else
 		http_problem_add_field(
-			wrong, "/visitor/at", "time",
+			wrong, pointer, "time",
 			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
-	return at_us;
 }
 
 static void read_visitor(struct test *t, const struct json *visitor,
@@ -117,66 +116,108 @@ static void read_visitor(struct test *t, const struct json *visitor,
 	const char *kind = read_choice(visitor, "visitor", kinds, ARRAY_SIZE(kinds),
 	                               "must be human or bot", wrong);
 	out->is_bot = strcmp(kind, "bot") == 0;
-	out->now_us = read_moment(visitor, out->now_us, wrong);
+	const char *at = read_text(visitor, "at", TEXT_CHARS_MAX, wrong);
+	if (at[0])
+		parse_time(at, "/visitor/at", &out->now_us, wrong);
+}
+
+/* null stands for none. A member that is missing leaves what the link has. */
+static void read_url(const struct test *t, const char *name, bool may_be_app,
+                     char out[static LINK_URL_SIZE], struct http_problem_fields *wrong)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	const struct json *value = json_get(t->body, name);
+	if (!value)
+		return;
+	out[0] = '\0';
+	if (json_type(value) == JSON_NULL)
+		return;
+	member_pointer(name, pointer);
+	char *url = destination_check(t->request->api->base, value, pointer, may_be_app, wrong);
+	if (url)
+		snprintf(out, LINK_URL_SIZE, "%s", url);
+	free(url);
+}
+
+/* As read_url. */
+static void read_time(const struct test *t, const char *name, int64_t *at_us,
+                      struct http_problem_fields *wrong)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	const struct json *value = json_get(t->body, name);
+	if (!value)
+		return;
+	*at_us = 0;
+	member_pointer(name, pointer);
+	const char *text =
+		json_type(value) == JSON_NULL ? NULL : member_text(value, pointer, wrong);
+	if (text)
+		parse_time(text, pointer, at_us, wrong);
 }
 
 static void read_body(struct test *t, struct http_problem_fields *wrong)
 {
-	static const char *const names[] = { "link_id", "original_url",  "rules",
-		                             "split",   "forward_query", "visitor" };
-	const struct public_base *base = t->request->api->base;
-	const struct json *id = member_or_null(t->body, "link_id");
-	const struct json *url = member_or_null(t->body, "original_url");
+	static const char *const names[] = { "link_id",       "original_url", "rules",
+		                             "split",         "max_visits",   "starts_at",
+		                             "forward_query", "expires_at",   "expired_url",
+		                             "visitor" };
+	struct link_entry *entry = &t->link.entry;
 	member_reject_unknown(t->body, names, ARRAY_SIZE(names), wrong);
-	if (id && json_type(id) == JSON_INT && json_int(id) > 0)
-		t->link_id = json_int(id);
-	else if (id)
-		http_problem_add_field(wrong, "/link_id", "id", "must be the id of a link");
-	if (url)
-		t->original_url = destination_check(base, url, "/original_url", true, wrong);
-	link_extras_request_read(t->body, base, &t->extras, wrong);
+	if (member_or_null(t->body, "original_url"))
+		read_url(t, "original_url", true, entry->original_url, wrong);
+	read_url(t, "expired_url", false, entry->expired_url, wrong);
+	read_time(t, "starts_at", &entry->starts_at_us, wrong);
+	read_time(t, "expires_at", &entry->expires_at_us, wrong);
+	link_extras_request_read(t->body, t->request->api->base, &t->extras, wrong);
 	read_visitor(t, json_get(t->body, "visitor"), wrong);
 }
 
-/* ERR_NOT_FOUND: the caller does not see such a link. */
-static enum err read_link(struct test *t)
+static enum err load_link(struct test *t, int64_t link_id)
 {
 	const struct request *r = t->request;
 	struct pg_conn *conn = NULL;
-	if (t->link_id == 0)
-		return OK;
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return err;
-	err = link_store_get(conn, t->link_id, request_workspaces(r), &t->link);
+	err = link_store_get(conn, link_id, request_workspaces(r), &t->link);
+	if (err == OK)
+		err = visit_limit_taken(conn, link_id, &t->visits_taken);
 	pg_pool_release(r->api->pg, conn);
 	err = request_check_link(r, err, &t->link);
+	/* The janitor stores EXPIRED; expires_at says when. */
+	if (t->link.entry.state == LINK_STATE_EXPIRED)
+		t->link.entry.state = LINK_STATE_ACTIVE;
 	return err == OK && t->link.entry.state == LINK_STATE_DELETED ? ERR_NOT_FOUND : err;
+}
+
+static enum err read_link(struct test *t, struct http_problem_fields *wrong)
+{
+	const struct json *id = member_or_null(t->body, "link_id");
+	bool is_id = id && json_type(id) == JSON_INT && json_int(id) > 0;
+	t->link.entry.state = LINK_STATE_ACTIVE;
+	enum err err = is_id ? load_link(t, json_int(id)) : OK;
+	if (id && !is_id)
+		http_problem_add_field(wrong, "/link_id", "id", "must be the id of a link");
+	if (err != ERR_NOT_FOUND)
+		return err;
+	http_problem_add_field(wrong, "/link_id", "id", "must be the id of one of your links");
+	return OK;
 }
 
 /* ERR_INVALID: wrong says why. */
 static enum err prepare(struct test *t, struct http_problem_fields *wrong)
 {
+	enum err err = read_link(t, wrong);
+	if (err != OK)
+		return err;
 	read_body(t, wrong);
-	enum err err =
-		wrong->count > 0 ? ERR_INVALID : link_zone_fill(t->request, &t->extras, wrong);
-	if (err == OK)
-		err = read_link(t);
-	if (err == ERR_NOT_FOUND) {
-		http_problem_add_field(wrong, "/link_id", "id",
-		                       "must be the id of one of your links");
-		return ERR_INVALID;
-	}
+	err = wrong->count > 0 ? ERR_INVALID : link_zone_fill(t->request, &t->extras, wrong);
 	if (err == OK)
 		err = link_extras_request_apply(&t->extras, &t->link);
-	if (err == ERR_LIMIT) {
-		http_problem_add_field(wrong, "", "too-many-bytes", "%s",
-		                       LINK_EXTRAS_REQUEST_TOO_LARGE);
-		return ERR_INVALID;
-	}
-	if (err == OK && t->original_url)
-		snprintf(t->link.entry.original_url, LINK_URL_SIZE, "%s", t->original_url);
-	return err;
+	if (err != ERR_LIMIT)
+		return err;
+	http_problem_add_field(wrong, "", "too-many-bytes", "%s", LINK_EXTRAS_REQUEST_TOO_LARGE);
+	return ERR_INVALID;
 }
 
 /* --- the decision --- */
@@ -202,27 +243,65 @@ static void set_or_null(struct json *json, const char *name, const char *text)
 	json_set_text(json, name, text[0] ? text : NULL);
 }
 
-/* Which variant it is, without a winner the visitor's hash decides: then there is none, and no url. */
-static struct json *decision_json(const struct test *t, const Waymark__V1__LinkExtras *extras)
+/* Where a visitor goes whom no rule and no split decides about. url: "" = nowhere. */
+static void set_plain(struct json *json, const char *kind, const char *url)
 {
-	struct link_decision decision;
+	json_set_text(json, "kind", kind);
+	json_set_null(json, "rule");
+	json_set_null(json, "variant");
+	json_set(json, "variants", json_new_array());
+	set_or_null(json, "url", url);
+	json_set_null(json, "fallback_url");
+}
+
+static void set_ended(struct json *json, const char *expired_url)
+{
+	set_plain(json, expired_url[0] ? "redirect" : "gone", expired_url);
+}
+
+/* Which variant it is, without a winner the visitor's hash decides: then there is none, and no url. */
+static void set_decision(struct json *json, const struct test *t,
+                         const Waymark__V1__LinkExtras *extras,
+                         const struct link_decision *decision)
+{
 	struct strbuf url;
-	struct json *json = json_new_object();
-	link_decision_take(extras, t->link.entry.id, t->link.entry.original_url, &t->visitor,
-	                   &decision);
-	bool is_split = decision.variant[0] && !extras->winner[0];
-	bool is_gone = decision.kind == LINK_DECISION_GONE;
+	bool is_split = decision->variant[0] && !extras->winner[0];
+	bool is_gone = decision->kind == LINK_DECISION_GONE;
 	strbuf_init(&url, LINK_FORWARD_BYTES_MAX);
-	if (!is_split && decision.url[0])
-		link_forward_build(decision.url, t->visitor.query ? t->visitor.query : "", "",
+	if (!is_split && decision->url[0])
+		link_forward_build(decision->url, t->visitor.query ? t->visitor.query : "", "",
 		                   extras->forward_query, false, &url);
 	json_set_text(json, "kind", is_gone ? "gone" : "redirect");
-	set_or_null(json, "rule", decision.rule);
-	set_or_null(json, "variant", is_split ? "" : decision.variant);
+	set_or_null(json, "rule", decision->rule);
+	set_or_null(json, "variant", is_split ? "" : decision->variant);
 	json_set(json, "variants", is_split ? variants_json(extras) : json_new_array());
 	set_or_null(json, "url", url.data);
-	set_or_null(json, "fallback_url", is_split ? "" : decision.fallback_url);
+	set_or_null(json, "fallback_url", is_split ? "" : decision->fallback_url);
 	strbuf_clear(&url);
+}
+
+/* As the redirector: first the link's state, then its rules, then how many visits are left. */
+static struct json *answer_json(const struct test *t, const Waymark__V1__LinkExtras *extras)
+{
+	const struct link_entry *entry = &t->link.entry;
+	enum link_state state = link_state_at(entry, t->visitor.now_us);
+	struct json *json = json_new_object();
+	struct link_decision decision;
+	int64_t left =
+		extras->max_visits > t->visits_taken ? extras->max_visits - t->visits_taken : 0;
+	link_decision_take(extras, entry->id, entry->original_url, &t->visitor, &decision);
+	bool is_used_up = state == LINK_STATE_ACTIVE && extras->max_visits && left == 0;
+	json_set_text(json, "state", is_used_up ? "used_up" : link_state_name(state));
+	if (extras->max_visits)
+		json_set_int(json, "visits_left", left);
+	else
+		json_set_null(json, "visits_left");
+	if (state == LINK_STATE_EXPIRED || (is_used_up && decision.kind == LINK_DECISION_REDIRECT))
+		set_ended(json, entry->expired_url);
+	else if (state == LINK_STATE_ACTIVE)
+		set_decision(json, t, extras, &decision);
+	else
+		set_plain(json, "not_found", "");
 	return json;
 }
 
@@ -232,7 +311,7 @@ static enum http_progress answer(const struct test *t)
 	Waymark__V1__LinkExtras none = WAYMARK__V1__LINK_EXTRAS__INIT;
 	Waymark__V1__LinkExtras *extras =
 		entry->extras_len > 0 ? link_extras_open(entry->extras, entry->extras_len) : NULL;
-	struct json *json = decision_json(t, extras ? extras : &none);
+	struct json *json = answer_json(t, extras ? extras : &none);
 	link_extras_free(extras);
 	return response_json(t->request, 200, json);
 }

@@ -3,6 +3,7 @@
 import bisect
 import concurrent.futures
 import datetime
+import functools
 import random
 import zoneinfo
 
@@ -436,10 +437,10 @@ def test_the_tester_says_where_a_visitor_would_go(ann):
     link = ann.create(**RICH)
     at_night, by_day = "2026-11-23T22:30:00Z", "2026-11-23T12:00:00Z"
     german = {"country": "DE", "region": "de-by", "city": "munich", "device": "mobile", "os": "ios", "browser": "firefox", "language": "de-CH", "referrer_host": "a.example.net", "query": "?a&b=1&qr=1", "visitor": "human", "at": by_day}
-    assert decide(ann, link_id=link["id"], visitor=german) == {"kind": "redirect", "rule": "Germans", "variant": None, "variants": [], "url": "https://example.com/de?a&b=1", "fallback_url": None}
+    assert decide(ann, link_id=link["id"], visitor=german) == {"kind": "redirect", "rule": "Germans", "variant": None, "variants": [], "url": "https://example.com/de?a&b=1", "fallback_url": None, "state": "active", "visits_left": 500}
     for name, other in (("country", "FR"), ("device", "desktop"), ("language", "fr"), ("query", "a"), ("visitor", "bot"), ("city", None)):
         assert decide(ann, link_id=link["id"], visitor=german | {name: other})["rule"] == "Rest", name
-    assert decide(ann, link_id=link["id"], visitor={"at": at_night}) == {"kind": "gone", "rule": "Nights", "variant": None, "variants": [], "url": None, "fallback_url": None}
+    assert decide(ann, link_id=link["id"], visitor={"at": at_night}) == {"kind": "gone", "rule": "Nights", "variant": None, "variants": [], "url": None, "fallback_url": None, "state": "active", "visits_left": 500}
     app = decide(ann, link_id=link["id"], visitor={"at": "2026-11-28T12:00:00Z"})
     assert (app["rule"], app["url"], app["fallback_url"]) == ("App", "myapp://item/7", "https://example.com/app")
     usual = decide(ann, link_id=link["id"], visitor={"at": by_day})
@@ -450,8 +451,38 @@ def test_the_tester_says_where_a_visitor_would_go(ann):
     assert (shares["rule"], shares["variant"], shares["url"]) == (None, None, None)
     assert [(part["name"], part["share"]) for part in shares["variants"]] == [("v0", 0.75), ("v1", 0.25)]
     assert decide(ann, original_url="https://example.org")["url"] == "https://example.org/"
-    assert decide(ann) == {"kind": "redirect", "rule": None, "variant": None, "variants": [], "url": None, "fallback_url": None}
+    assert decide(ann) == {"kind": "redirect", "rule": None, "variant": None, "variants": [], "url": None, "fallback_url": None, "state": "active", "visits_left": None}
     assert ann.call("GET", f"/api/links/{link['id']}").json["link"]["version"] == 1
+
+
+def test_the_tester_knows_the_start_the_end_and_the_limit(ann, database):
+    """Of the link, or of a form that says something else. A link that ends for somebody by a rule says so also when it is used up."""
+    over, gone = "https://example.com/over", {"name": "Bots", "when": {"visitor": "bot"}, "then": "gone"}
+    link = ann.create(URL, rules=[gone], max_visits=10, starts_at="2035-01-01T00:00:00Z", expires_at="2036-01-01T00:00:00Z", expired_url=over)
+    ask, link_id = functools.partial(decide, ann, link_id=link["id"]), link["id"]
+
+    def said(at="2035-06-01T00:00:00Z", **members):
+        answer = ask(visitor={"at": at}, **members)
+        return answer["state"], answer["kind"], answer["url"], answer["visits_left"]
+
+    assert said() == ("active", "redirect", URL, 10)
+    assert said(None) == said("2034-12-31T23:59:59Z") == ("scheduled", "not_found", None, 10)
+    assert said("2036-01-01T00:00:00Z") == ("expired", "redirect", over, 10)
+    assert said(None, starts_at=None, max_visits=None) == ("active", "redirect", URL, None)
+    assert said(None, starts_at=None, expires_at="2020-01-01T00:00:00Z", expired_url=None) == ("expired", "gone", None, 10)
+    database.run("UPDATE link_visit_limits SET taken = 7 WHERE link_id = %s", link_id)
+    assert (said()[3], said(max_visits=8)[3]) == (3, 1)
+    assert said(max_visits=7) == ("used_up", "redirect", over, 0)
+    assert said(max_visits=3, expired_url=None) == ("used_up", "gone", None, 0)
+    bot = ask(visitor={"visitor": "bot", "at": "2035-06-01T00:00:00Z"}, max_visits=3)
+    assert (bot["state"], bot["kind"], bot["rule"]) == ("used_up", "gone", "Bots")
+    database.run("DELETE FROM link_visit_limits WHERE link_id = %s", link_id)
+    database.run("INSERT INTO link_statistics (link_id, visit_count, bot_count) VALUES (%s, 4, 90)", link_id)
+    assert said(max_visits=5) == ("active", "redirect", URL, 1)
+    database.run("UPDATE links SET state = 'EXPIRED' WHERE id = %s", link_id)
+    assert said() == ("active", "redirect", URL, 6)
+    ann.call("PATCH", f"/api/links/{link_id}", {"state": "disabled"})
+    assert said() == ("disabled", "not_found", None, 6)
 
 
 def test_the_tester_follows_the_clocks_of_a_zone(ann):
@@ -493,7 +524,8 @@ def test_the_tester_names_what_is_wrong_and_shows_nothing_of_others(ann, bob):
         ({"link_id": "x"}, "/link_id", "id"), ({"original_url": "x"}, "/original_url", "url-scheme"), (when(country=["UK"]), "/rules/0/when/country/0", "country"), ({"password": "1234"}, "/password", "unknown"),
         ({"visitor": []}, "/visitor", "type"), ({"visitor": {"country": "UK"}}, "/visitor/country", "country"), ({"visitor": {"device": "phone"}}, "/visitor/device", "choice"), ({"visitor": {"visitor": "x"}}, "/visitor/visitor", "choice"),
         ({"visitor": {"at": "now"}}, "/visitor/at", "time"), ({"visitor": {"os": 5}}, "/visitor/os", "type"), ({"visitor": {"age": 5}}, "/visitor/age", "unknown"), ({"visitor": {"query": "a" * 2049}}, "/visitor/query", "too-long"),
-        (when(days=["mon"], time_zone="Mars"), "/rules/0/when/time_zone", "time-zone"), (LARGE, "", "too-many-bytes"),
+        (when(days=["mon"], time_zone="Mars"), "/rules/0/when/time_zone", "time-zone"), (LARGE, "", "too-many-bytes"), ({"starts_at": "x"}, "/starts_at", "time"), ({"expires_at": 5}, "/expires_at", "type"),
+        ({"expired_url": "javascript:alert(1)"}, "/expired_url", "url-scheme"), ({"max_visits": 0}, "/max_visits", "number"),
     ]  # fmt: skip
     for body, pointer, code in wrong:
         assert errors_of(ann.call("POST", "/api/link-decisions", body)) == [(pointer, code)], body
