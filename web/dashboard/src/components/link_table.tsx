@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Link } from "../api/client";
 import { href, navigate } from "../app/router";
 import { can } from "../app/session";
-import { type Key, t } from "../i18n";
+import { type Key, t, tn } from "../i18n";
 import { formatCount, formatRelative, formatTime, hostAndSlug, readableUrl } from "../lib/format";
 import { remove, restore, sayPurge, setState } from "../lib/link_actions";
 import { useCreators } from "../lib/members";
@@ -78,6 +78,19 @@ function TagDot({ tag, onTag }: { tag: string; onTag: (tag: string) => void }) {
   );
 }
 
+/** What else decides where visitors go: "2 rules · A/B · 123 of 500 left"; "" for a plain link. */
+function sayDeciding({ rules, split, max_visits, visits_left, has_password }: Link): string {
+  const isApp = [...rules, ...(split?.variants ?? [])].some(({ url }) => url && !/^https?:/.test(url));
+  const parts = [
+    rules.length > 0 && tn("row.rules", rules.length),
+    split && "A/B/C/D/E".slice(0, split.variants.length * 2 - 1),
+    isApp && t("row.app"),
+    max_visits !== null && t("row.left", { left: formatCount(visits_left ?? 0), max: formatCount(max_visits) }),
+    has_password && t("password"),
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
 /** Two lines: the short link with what is special about it, and where it leads. */
 function LinkCell({ link, creator, onTag }: { link: Link; creator: string | undefined; onTag: (tag: string) => void }) {
   const url = hostAndSlug(link.short_url);
@@ -92,6 +105,7 @@ function LinkCell({ link, creator, onTag }: { link: Link; creator: string | unde
     : link.state === "scheduled" ? t("starts.at", { time: formatTime(link.starts_at ?? "") })
     : link.expires_at && link.state !== "disabled" ? formatEnd(link.expires_at)
     : undefined;
+  const deciding = sayDeciding(link);
   const notes = [when ?? link.title, creator].filter(Boolean);
   return (
     <div class="link-cell">
@@ -118,6 +132,11 @@ function LinkCell({ link, creator, onTag }: { link: Link; creator: string | unde
         </div>
         <div class="link-line muted" title={link.original_url}>
           <span class="link-target">→ {readableUrl(link.original_url)}</span>
+          {deciding && (
+            <span class="link-deciding" title={deciding}>
+              <Icon name="branch" /> {deciding}
+            </span>
+          )}
           {notes.length > 0 && <span class="link-note">· {notes.join(" · ")}</span>}
         </div>
       </div>
