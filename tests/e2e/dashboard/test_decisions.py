@@ -9,6 +9,8 @@ from dashboard.browser import expect
 PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1"
 DESKTOP = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
 
+ROW_PX = 56.5
+
 
 def location(visitor, slug, **headers):
     return visitor.follow(slug, **headers).headers.get("location")
@@ -18,33 +20,36 @@ def test_an_owner_sends_germans_phones_and_half_of_the_rest_elsewhere(page, wind
     window.goto("/links?edit=new")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Destination", exact=True).fill("example.com/a")
-    dialog.locator("summary", has_text=re.compile("^Rules")).click()
-    dialog.get_by_role("button", name="Add a rule").click()
+    presets = dialog.get_by_role("group", name="Send some visitors elsewhere")
+    presets.get_by_role("button", name="By language").click()
     first = dialog.get_by_role("group", name="Rule 1")
+    expect(first.get_by_label("Language", exact=True)).to_be_focused()
+    page.keyboard.type("German")
+    page.keyboard.press("Enter")
     first.get_by_label("Name").fill("german")
-    first.get_by_label("If", exact=True).select_option("language")
-    first.get_by_label("Language", exact=True).fill("German")
     first.get_by_label("Destination").fill("example.com/de")
-    dialog.get_by_role("button", name="Add a rule").click()
+    presets.get_by_role("button", name="By device").click()
     second = dialog.get_by_role("group", name="Rule 2")
+    expect(second.get_by_label("Destination")).to_be_focused()
     expect(second).to_be_in_viewport(ratio=0.9)
     expect(dialog.get_by_role("heading", name="New link")).to_be_in_viewport()
-    second.get_by_label("If", exact=True).select_option("device")
     expect(second.get_by_role("button", name="Phone", exact=True)).to_have_attribute("aria-pressed", "true")
     expect(second.get_by_label("Name")).to_have_value("Phone")
-    second.get_by_label("Destination").fill("example.com/app")
-    dialog.locator("summary", has_text="Split").click()
-    dialog.get_by_role("button", name="Split visitors").click()
-    dialog.get_by_role("group", name="Variant B").get_by_label("Destination").fill("example.com/b")
+    page.keyboard.type("example.com/app")
+    expect(second).to_contain_text("Phone → /app")
+    presets.get_by_role("button", name="A/B split").click()
+    expect(dialog.get_by_role("group", name="Variant B").get_by_label("Destination")).to_be_focused()
+    page.keyboard.type("example.com/b")
     tester = dialog.get_by_role("region", name="Who would go where?")
     tester.get_by_label("Device").select_option("mobile")
     tester.get_by_role("button", name="Try it").click()
-    expect(tester.get_by_role("status")).to_contain_text("Phone: → https://example.com/app")
+    expect(tester.get_by_role("status")).to_contain_text("Phone → example.com/app")
     tester.get_by_label("Device").select_option("desktop")
     tester.get_by_role("button", name="Try it").click()
-    expect(tester.get_by_role("status")).to_contain_text("50% → https://example.com/b (B)")
-    dialog.locator("summary", has_text="limit").click()
-    dialog.get_by_label("Visits by people, at most").fill("500")
+    expect(tester.get_by_role("status")).to_contain_text("No rule fits → 50% example.com/a (A), 50% example.com/b (B)")
+    presets.get_by_role("button", name="Visit limit").click()
+    expect(dialog.get_by_label("Visits by people, at most")).to_be_focused()
+    page.keyboard.type("500")
     dialog.get_by_label("Destination after the end").fill("example.com/over")
     tester.get_by_role("button", name="Try it").click()
     expect(tester.get_by_role("status")).to_contain_text("after 500 visits → /over")
@@ -56,6 +61,9 @@ def test_an_owner_sends_germans_phones_and_half_of_the_rest_elsewhere(page, wind
     expect(page.get_by_role("dialog")).to_have_count(0)
     link = user.call("GET", "/api/links").json["links"][0]
     slug = link["slug"]
+    row = page.locator(f"#link-{link['id']}")
+    expect(row).to_contain_text("2 rules · A/B · 500 of 500 left")
+    assert row.bounding_box()["height"] <= ROW_PX
     assert location(visitor, slug, agent=DESKTOP, accept_language="de-AT,en;q=0.5") == "https://example.com/de"
     assert location(visitor, slug, agent=PHONE) == "https://example.com/app"
     assert location(visitor, slug, agent=DESKTOP) in ("https://example.com/a", "https://example.com/b")
@@ -75,7 +83,7 @@ def test_a_wrong_rule_is_said_where_it_is_and_nothing_is_lost(page, window, user
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Destination", exact=True).fill("example.com/a")
     dialog.locator("summary", has_text=re.compile("^Rules")).click()
-    dialog.get_by_role("button", name="Add a rule").click()
+    dialog.get_by_role("button", name="Other rule").click()
     rule = dialog.get_by_role("group", name="Rule 1")
     rule.get_by_label("Country", exact=True).fill("Atlantis")
     rule.get_by_label("Destination").fill("javascript:alert(1)")
@@ -135,7 +143,7 @@ def test_a_try_of_a_link_that_is_used_up_says_so_and_where_visitors_go(page, win
     tester = page.get_by_role("dialog").get_by_role("region", name="Who would go where?")
     tester.get_by_label("Device").select_option("mobile")
     tester.get_by_role("button", name="Try it").click()
-    expect(tester.get_by_role("status")).to_contain_text("Used up → /over")
+    expect(tester.get_by_role("status")).to_contain_text("Used up → example.com/over")
 
 
 def test_the_history_says_what_changed_in_a_rule(page, window, user):

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, api, asApiError, type Link, type Schemas, unwrap } from "../api/client";
 import { t, tn } from "../i18n";
-import { formatShare } from "../lib/format";
-import { sayAfter, sayClosed, type Ways } from "../lib/summary";
+import { formatShare, formatTime, readableUrl } from "../lib/format";
+import { sayAfter, type Ways } from "../lib/summary";
 import { DEVICES, nameOf } from "../lib/values";
 import { fromLocalInput } from "../lib/zone";
 import { SelectField, TextField } from "./field";
@@ -12,23 +12,30 @@ type Decision = Schemas["LinkDecision"];
 
 const EMPTY = { country: "", device: "", os: "", language: "", query: "", at: "" };
 
-function sayDecision({ kind, rule, url, variants }: Decision): string {
-  const by = rule ? t("tester.by", { rule }) : t("tester.no.rule");
-  if (kind === "gone") return `${by} ${t("rule.then.gone")}.`;
-  if (variants.length > 0) return `${by} ${variants.map((each) => `${formatShare(each.share)} → ${each.url} (${each.name})`).join(", ")}`;
-  return `${by} → ${url}`;
+/** Who decided, and where the visitor goes: "Germany → /de". */
+function sayDecision({ kind, state, rule, url, variants }: Decision, ways: Ways): string {
+  const why =
+    state === "scheduled" && ways.starts_at ? t("starts.at", { time: formatTime(ways.starts_at) })
+    : kind === "not_found" || state === "expired" || (state === "used_up" && !rule) ? t(`state.${state}`)
+    : rule ?? t("tester.no.rule");
+  if (kind === "not_found") return `${why}: ${t("ways.none")}`;
+  if (kind === "gone") return `${why}: ${t("rule.then.gone")}`;
+  const places = variants.length > 0 ? variants.map((each) => `${formatShare(each.share)} ${readableUrl(each.url)} (${each.name})`).join(", ") : readableUrl(url ?? "");
+  return `${why} → ${places}`;
 }
 
 interface Props {
   /** As it is saved; null: a new one. */
   link: Link | null;
   ways: Ways;
+  /** What of it is complete, in words. */
+  summary: string;
   /** What was refused belongs to the fields of the form, as when it is sent. undefined: nothing any more. */
   onError: (error: ApiError | undefined) => void;
 }
 
 /** Says where a visitor would go by what stands in the form. */
-export function DecisionTester({ link, ways, onError }: Props) {
+export function DecisionTester({ link, ways, summary, onError }: Props) {
   const section = useRef<HTMLElement>(null);
   const [visitor, setVisitor] = useState(EMPTY);
   const [decision, setDecision] = useState<Decision>();
@@ -41,11 +48,11 @@ export function DecisionTester({ link, ways, onError }: Props) {
     if (!section.current?.closest("form")?.reportValidity()) return;
     const { at, ...facts } = visitor;
     const known = Object.fromEntries(Object.entries(facts).filter(([, value]) => value.trim() !== ""));
-    const { original_url, rules, split } = ways;
     onError(undefined);
     setBusy(true);
     try {
-      setDecision(await unwrap(api.POST("/api/link-decisions", { body: { original_url, rules, split, visitor: { ...known, ...(at && { at: fromLocalInput(at) }) } } as never })));
+      const visitor = { ...known, ...(at && { at: fromLocalInput(at) }) };
+      setDecision(await unwrap(api.POST("/api/link-decisions", { body: { ...ways, ...(link && { link_id: link.id }), visitor } as never })));
     } catch (cause) {
       onError(asApiError(cause));
     }
@@ -56,10 +63,10 @@ export function DecisionTester({ link, ways, onError }: Props) {
     event.preventDefault(); // it would send the form
     void ask();
   };
-  const closed = decision && sayClosed(ways, link, visitor.at ? Date.parse(fromLocalInput(visitor.at)) : Date.now());
   return (
     <section class="card rule" aria-label={t("tester")} ref={section} onKeyDown={onKeyDown}>
       <h3>{t("tester")}</h3>
+      <p class="hint">{summary}</p>
       <div class="field-grid">
         {one("country")}
         <SelectField label={t("dimension.device")} value={visitor.device} options={[["", t("unknown")], ...DEVICES.map((device) => [device, nameOf("device", device)] as const)]} onChange={(device) => set({ device })} />
@@ -73,9 +80,8 @@ export function DecisionTester({ link, ways, onError }: Props) {
           {t("tester.ask")}
         </button>
         <output class="row-main">
-          {closed && <p class="strong">{closed}</p>}
-          {decision && <p class={closed ? "hint" : undefined}>{closed ? t("tester.else", { decision: sayDecision(decision) }) : sayDecision(decision)}</p>}
-          {decision && !closed && ways.max_visits && <p class="hint">{`${tn("ways.visits", ways.max_visits)} ${sayAfter(ways)}`}</p>}
+          {decision && <p class="strong">{sayDecision(decision, ways)}</p>}
+          {decision?.visits_left ? <p class="hint">{`${tn("ways.visits", decision.visits_left)} ${sayAfter(ways)}`}</p> : null}
         </output>
       </div>
     </section>

@@ -1,14 +1,14 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { ApiError, Link } from "../api/client";
 import { currentZone } from "../app/settings";
-import { t, tError, tn } from "../i18n";
-import { type Condition, DAYS, type Extras, newCondition, newRule, newVariant, type RuleDraft, sharesOf, type Subject, SUBJECTS, type VariantDraft, whenOf } from "../lib/extras";
+import { type Key, t, tError, tn } from "../i18n";
+import { type Condition, DAYS, type Extras, newCondition, newRule, newVariant, type RuleDraft, RULES_MAX, rulesBody, sharesOf, type Subject, SUBJECTS, type VariantDraft, whenOf } from "../lib/extras";
 import { formatShare, readableUrl } from "../lib/format";
-import { dayName, sayRule, sayWhen } from "../lib/summary";
+import { dayName, sayRule, sayWays, sayWhen } from "../lib/summary";
 import { DEVICES, nameOf } from "../lib/values";
 import { DecisionTester } from "./decision_tester";
 import { SelectField, TextField } from "./field";
-import { Fold } from "./fold";
+import { Fold, type Goal } from "./fold";
 import { Icon } from "./icons";
 import { type Draft, waysOf } from "./link_form";
 import { ValuesField } from "./values_field";
@@ -16,7 +16,7 @@ import { ValuesField } from "./values_field";
 function WeekFields({ condition, change }: { condition: Condition; change: (part: Partial<Condition>) => void }) {
   const toggle = (day: string) => change({ days: DAYS.filter((each) => condition.days.includes(each) !== (each === day)) });
   return (
-    <>
+    <div class="form">
       <div class="segments segments-small" role="group" aria-label={t("rule.days")}>
         {DAYS.map((day) => (
           <button type="button" key={day} aria-pressed={condition.days.includes(day)} onClick={() => toggle(day)}>
@@ -29,7 +29,7 @@ function WeekFields({ condition, change }: { condition: Condition; change: (part
         <TextField label={t("rule.time.until")} type="time" value={condition.timeUntil} onInput={(timeUntil) => change({ timeUntil })} />
         <TextField label={t("zone")} value={condition.zone} onInput={(zone) => change({ zone })} />
       </div>
-    </>
+    </div>
   );
 }
 
@@ -79,33 +79,29 @@ function faultAt(error: ApiError | undefined, pointer: string): string | undefin
 
 const POINTERS: Partial<Record<Subject, string>> = { period: "until", week: "time_zone" };
 
+const isComplete = ({ url, then, conditions }: RuleDraft) => (url !== "" || then !== "redirect") && conditions.every((each) => sayWhen(whenOf([each])) !== "");
+
 interface RuleProps {
   rule: RuleDraft;
   at: number;
   count: number;
-  /** It was just added. */
-  isNew: boolean;
+  /** Where the link leads without it. */
+  base: string;
   error: ApiError | undefined;
   change: (part: Partial<RuleDraft>) => void;
   move: (by: number) => void;
   remove: () => void;
 }
 
-function RuleFields({ rule, at, count, isNew, error, change, move, remove }: RuleProps) {
+function RuleFields({ rule, at, count, base, error, change, move, remove }: RuleProps) {
   const setCondition = (key: number, part: Partial<Condition>) => change({ conditions: rule.conditions.map((each) => (each.key === key ? { ...each, ...part } : each)) });
-  const field = useRef<HTMLFieldSetElement>(null);
-  useEffect(() => {
-    if (!isNew) return;
-    field.current?.scrollIntoView({ block: "start" });
-    field.current?.querySelector("select")?.focus({ preventScroll: true });
-  }, []);
   const isApp = rule.url !== "" && !/^(https?:|[^:]*$)/i.test(rule.url);
   return (
-    <fieldset class="card rule" ref={field}>
+    <fieldset class="card rule">
       <legend class="visually-hidden">{t("rule.number", { number: at + 1 })}</legend>
       <div class="rule-head">
         <span class="badge">{at + 1}</span>
-        <TextField label={t("rule.name")} required maxLength={50} autocomplete="off" value={rule.name} error={faultAt(error, `/rules/${at}/name`)} onInput={(name) => change({ name })} />
+        <span class="strong row-main">{isComplete(rule) ? rulesBody([rule]).map((each) => sayRule(each, base)) : t("rule.number", { number: at + 1 })}</span>
         <span class="row-actions">
           <button type="button" class="icon-button" disabled={at === 0} aria-label={t("rule.earlier", { name: rule.name })} onClick={() => move(-1)}>
             ↑
@@ -124,11 +120,11 @@ function RuleFields({ rule, at, count, isNew, error, change, move, remove }: Rul
           {index > 0 && <p class="strong">{t("rule.and")}</p>}
           <div class="rule-head">
             <SelectField label={t("rule.about")} value={condition.subject} options={SUBJECTS.map((subject) => [subject, t(`rule.subject.${subject}`)] as const)} onChange={(subject) => setCondition(condition.key, { ...newCondition(subject as Subject), key: condition.key })} />
+            <ConditionFields condition={condition} error={faultAt(error, `/rules/${at}/when/${POINTERS[condition.subject] ?? condition.subject}`)} change={(part) => setCondition(condition.key, part)} />
             <button type="button" class="icon-button" aria-label={t("rule.condition.remove")} onClick={() => change({ conditions: rule.conditions.filter((each) => each !== condition) })}>
               <Icon name="close" />
             </button>
           </div>
-          <ConditionFields condition={condition} error={faultAt(error, `/rules/${at}/when/${POINTERS[condition.subject] ?? condition.subject}`)} change={(part) => setCondition(condition.key, part)} />
         </div>
       ))}
       <div>
@@ -136,11 +132,14 @@ function RuleFields({ rule, at, count, isNew, error, change, move, remove }: Rul
           <Icon name="plus" /> {t("rule.condition.add")}
         </button>
       </div>
-      <SelectField label={t("rule.then")} value={rule.then} options={[["redirect", t("rule.then.redirect")], ["gone", t("rule.then.gone")], ["as_usual", t("rule.then.usual")]]} onChange={(then) => change({ then: then as RuleDraft["then"] })} />
-      {rule.then === "redirect" && <TextField label={t("destination")} inputMode="url" autocomplete="off" required value={rule.url} error={faultAt(error, `/rules/${at}/url`)} onInput={(url) => change({ url })} />}
+      <div class="rule-head">
+        <SelectField label={t("rule.then")} value={rule.then} options={[["redirect", t("rule.then.redirect")], ["gone", t("rule.then.gone")], ["as_usual", t("rule.then.usual")]]} onChange={(then) => change({ then: then as RuleDraft["then"] })} />
+        {rule.then === "redirect" && <TextField label={t("destination")} inputMode="url" autocomplete="off" required placeholder={t("example.url")} value={rule.url} error={faultAt(error, `/rules/${at}/url`)} onInput={(url) => change({ url })} />}
+      </div>
       {rule.then === "redirect" && (isApp || rule.fallback_url !== "") && (
         <TextField label={t("rule.fallback")} hint={t("rule.fallback.hint")} inputMode="url" autocomplete="off" value={rule.fallback_url} error={faultAt(error, `/rules/${at}/fallback_url`)} onInput={(fallback_url) => change({ fallback_url })} />
       )}
+      <TextField label={t("rule.name")} required maxLength={50} autocomplete="off" value={rule.name} error={faultAt(error, `/rules/${at}/name`)} onInput={(name) => change({ name })} />
     </fieldset>
   );
 }
@@ -152,35 +151,48 @@ function defaultName({ key, conditions }: RuleDraft, at: number, rules: readonly
   return [said, ...rules.map((_, more) => `${said} ${more + 2}`)].find((name) => !isTaken(name)) ?? said;
 }
 
-function Rules({ rules, saved, error, onChange }: { rules: RuleDraft[]; saved: string[]; error: ApiError | undefined; onChange: (rules: RuleDraft[]) => void }) {
+type Preset = [text: Key, add: () => void];
+
+function Presets({ presets }: { presets: Preset[] }) {
+  return (
+    <div class="chips">
+      {presets.map(([text, add]) => (
+        <button type="button" class="button" key={text} onClick={add}>
+          {t(text)}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface RulesProps {
+  rules: RuleDraft[];
+  saved: string[];
+  base: string;
+  presets: Preset[];
+  error: ApiError | undefined;
+  onChange: (rules: RuleDraft[]) => void;
+}
+
+function Rules({ rules, saved, base, presets, error, onChange }: RulesProps) {
   const move = (at: number, by: number) => {
     const next = [...rules];
     const [moved] = next.splice(at, 1);
     if (moved) next.splice(at + by, 0, moved);
     onChange(next);
   };
-  const added = useRef(0);
   const set = (at: number, rule: RuleDraft, part: Partial<RuleDraft>) => {
     const next = { ...rule, ...part };
     if (part.conditions && !saved.includes(rule.name) && rule.name === defaultName(rule, at, rules)) next.name = defaultName(next, at, rules);
     onChange(rules.map((each) => (each.key === rule.key ? next : each)));
   };
-  const add = () => {
-    const rule = newRule(t("rule.number", { number: rules.length + 1 }));
-    added.current = rule.key;
-    onChange([...rules, rule]);
-  };
   return (
     <>
       <p class="hint">{t("rules.hint")}</p>
       {rules.map((rule, at) => (
-        <RuleFields key={rule.key} rule={rule} at={at} count={rules.length} isNew={rule.key === added.current} error={error} move={(by) => move(at, by)} remove={() => onChange(rules.filter((each) => each !== rule))} change={(part) => set(at, rule, part)} />
+        <RuleFields key={rule.key} rule={rule} at={at} count={rules.length} base={base} error={error} move={(by) => move(at, by)} remove={() => onChange(rules.filter((each) => each !== rule))} change={(part) => set(at, rule, part)} />
       ))}
-      {rules.length < 20 && (
-        <button type="button" class="button" onClick={add}>
-          <Icon name="plus" /> {t("rule.add")}
-        </button>
-      )}
+      {rules.length < RULES_MAX && <Presets presets={presets} />}
     </>
   );
 }
@@ -188,16 +200,16 @@ function Rules({ rules, saved, error, onChange }: { rules: RuleDraft[]; saved: s
 interface SplitProps {
   variants: VariantDraft[];
   winner: string;
-  /** Where the link leads so far. */
-  url: string;
   error: ApiError | undefined;
+  onAdd: () => void;
   onChange: (part: Pick<Extras, "variants"> & Partial<Extras>) => void;
 }
 
-function Split({ variants, winner, url, error, onChange }: SplitProps) {
+const withVariant = (variants: VariantDraft[], url: string) => (variants.length === 0 ? [newVariant("A", url), newVariant("B")] : [...variants, newVariant(String.fromCharCode(65 + variants.length))]);
+
+function Split({ variants, winner, error, onAdd, onChange }: SplitProps) {
   const shares = sharesOf(variants);
   const set = (key: number, part: Partial<VariantDraft>) => onChange({ variants: variants.map((each) => (each.key === key ? { ...each, ...part } : each)) });
-  const add = () => onChange({ variants: variants.length === 0 ? [newVariant("A", url), newVariant("B")] : [...variants, newVariant(String.fromCharCode(65 + variants.length))] });
   /** A split has at least two. */
   const remove = (key: number) => onChange({ variants: variants.length > 2 ? variants.filter((each) => each.key !== key) : [] });
   return (
@@ -213,11 +225,11 @@ function Split({ variants, winner, url, error, onChange }: SplitProps) {
               <Icon name="trash" />
             </button>
           </div>
-          <TextField label={t("destination")} inputMode="url" autocomplete="off" required value={variant.url} error={faultAt(error, `/split/variants/${at}/url`)} onInput={(to) => set(variant.key, { url: to })} />
+          <TextField label={t("destination")} inputMode="url" autocomplete="off" required placeholder={t("example.url")} value={variant.url} error={faultAt(error, `/split/variants/${at}/url`)} onInput={(to) => set(variant.key, { url: to })} />
         </fieldset>
       ))}
       {variants.length < 5 && (
-        <button type="button" class="button" onClick={add}>
+        <button type="button" class="button" onClick={onAdd}>
           <Icon name="plus" /> {variants.length === 0 ? t("split.begin") : t("split.add")}
         </button>
       )}
@@ -246,12 +258,12 @@ function Password({ hasPassword, password, error, onChange }: { hasPassword: boo
   );
 }
 
-function End({ draft, error, change, changeExtras }: Pick<Props, "draft" | "error" | "change" | "changeExtras">) {
+function End({ draft, error, goal, change, changeExtras }: Pick<Props, "draft" | "error" | "change" | "changeExtras"> & { goal: Goal | undefined }) {
   const { starts, expires, expired_url, extras } = draft;
   const summary = [starts && `${t("starts")} ${starts.replace("T", " ")}`, expires && `${t("expires")} ${expires.replace("T", " ")}`, [extras.max_visits && tn("ways.visits", Number(extras.max_visits)), expired_url && `→ ${readableUrl(expired_url)}`].filter(Boolean).join(" ")];
   const isRefused = ["/starts_at", "/expires_at", "/expired_url", "/max_visits"].some((pointer) => faultAt(error, pointer));
   return (
-    <Fold icon="clock" title={t("link.more")} summary={summary.filter(Boolean).join(" · ")} isOpen={isRefused}>
+    <Fold icon="clock" title={t("link.more")} summary={summary.filter(Boolean).join(" · ")} isOpen={isRefused} goal={goal}>
       <div class="field-row">
         <TextField label={t("starts")} hint={t("starts.hint", { zone: currentZone() })} type="datetime-local" value={starts} error={error?.fields.starts_at} onInput={(starts) => change({ starts })} />
         <TextField label={t("expires")} hint={`${t("expires.hint", { zone: currentZone() })} ${t("expires.deleted")}`} type="datetime-local" value={expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
@@ -288,16 +300,42 @@ interface Props {
 export default function LinkExtras({ link, draft, error, change: changeDraft, changeExtras: change, onError }: Props) {
   const { extras } = draft;
   const ways = waysOf(draft, link);
+  const [goal, setGoal] = useState<Goal & { part: "rules" | "split" | "end" }>();
+  const goalIn = (part: string) => (goal?.part === part ? goal : undefined);
+  const addRule = (subject: Subject, to: string) => {
+    const rule = { ...newRule(""), conditions: [newCondition(subject)] };
+    change({ rules: [...extras.rules, { ...rule, name: defaultName(rule, extras.rules.length, extras.rules) }] });
+    setGoal({ part: "rules", to: `.rule:last-of-type ${to}` });
+  };
+  const addVariant = () => {
+    change({ variants: withVariant(extras.variants, draft.original_url) });
+    setGoal({ part: "split", to: "fieldset:last-of-type [inputmode=url]" });
+  };
+  const ofRules: Preset[] = [
+    ["preset.country", () => addRule("country", ".tag-input input")],
+    ["preset.device", () => addRule("device", "[inputmode=url]")],
+    ["preset.language", () => addRule("language", ".tag-input input")],
+  ];
+  const presets: Preset[] = [
+    ...(extras.rules.length < RULES_MAX ? ofRules : []),
+    ["preset.split", extras.variants.length === 0 ? addVariant : () => setGoal({ part: "split", to: "[inputmode=url]" })],
+    ["preset.limit", () => setGoal({ part: "end", to: "[type=number]" })],
+  ];
+  const complete = { ...ways, rules: ways.rules.filter((_, at) => isComplete(extras.rules[at] as RuleDraft)) };
   return (
     <>
-      <Fold icon="branch" title={t("rules")} summary={ways.rules.map((rule) => sayRule(rule, ways.original_url)).join(" · ")} isOpen={faultAt(error, "/rules") !== undefined}>
-        <Rules rules={extras.rules} saved={(link?.rules ?? []).map(({ name }) => name)} error={error} onChange={(rules) => change({ rules })} />
+      <div class="presets" role="group" aria-label={t("preset.title")}>
+        <span class="strong">{t("preset.title")}</span>
+        <Presets presets={presets} />
+      </div>
+      <Fold icon="branch" title={t("rules")} summary={complete.rules.map((rule) => sayRule(rule, ways.original_url)).join(" · ")} isOpen={faultAt(error, "/rules") !== undefined} goal={goalIn("rules")}>
+        <Rules rules={extras.rules} saved={(link?.rules ?? []).map(({ name }) => name)} base={ways.original_url} presets={[...ofRules, ["rule.add", () => addRule("country", "select")]]} error={error} onChange={(rules) => change({ rules })} />
       </Fold>
-      <Fold icon="switch" title={t("split")} summary={extras.variants.map((variant, at) => `${variant.name} ${formatShare(sharesOf(extras.variants)[at] ?? 0)}`).join(" · ")} isOpen={faultAt(error, "/split") !== undefined}>
-        <Split variants={extras.variants} winner={extras.winner} url={draft.original_url} error={error} onChange={change} />
+      <Fold icon="switch" title={t("split")} summary={extras.variants.map((variant, at) => `${variant.name} ${formatShare(sharesOf(extras.variants)[at] ?? 0)}`).join(" · ")} isOpen={faultAt(error, "/split") !== undefined} goal={goalIn("split")}>
+        <Split variants={extras.variants} winner={extras.winner} error={error} onAdd={addVariant} onChange={change} />
       </Fold>
-      <End draft={draft} error={error} change={changeDraft} changeExtras={change} />
-      {(extras.rules.length > 0 || extras.variants.length > 0) && <DecisionTester link={link} ways={ways} onError={onError} />}
+      <End draft={draft} error={error} goal={goalIn("end")} change={changeDraft} changeExtras={change} />
+      {sayWays(ways) !== "" && <DecisionTester link={link} ways={ways} summary={sayWays(complete)} onError={onError} />}
       <Fold icon="lock" title={t("password")} summary={extras.password || (link?.has_password && extras.password === undefined) ? t("yes") : ""} isOpen={faultAt(error, "/password") !== undefined}>
         <Password hasPassword={Boolean(link?.has_password)} password={extras.password} error={faultAt(error, "/password")} onChange={(password) => change({ password })} />
       </Fold>

@@ -98,6 +98,7 @@ export function waysOf(draft: Draft, link: Link | null): Ways {
     expires_at: timeOf(expires, link?.expires_at),
     expired_url: expired_url === "" ? null : normalizeUrl(expired_url),
     max_visits: Number(extras.max_visits) || null,
+    forward_query: extras.forward_query,
   };
 }
 

@@ -12,6 +12,8 @@ export const VALUES = ["country", "region", "city", "device", "os", "browser", "
 export const SUBJECTS = [...VALUES, "query", "visitor", "period", "week"] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
+export const RULES_MAX = 20;
+
 export interface Condition {
   key: number;
   subject: Subject;

@@ -8,7 +8,7 @@ import { nameOf } from "./values";
 type Split = Schemas["LinkSplit"];
 
 /** What decides where a link leads, saved or as the form has it. */
-export type Ways = Pick<Link, "original_url" | "starts_at" | "expires_at" | "expired_url" | "max_visits"> & { rules: readonly Rule[]; split: Split | null };
+export type Ways = Pick<Link, "original_url" | "starts_at" | "expires_at" | "expired_url" | "max_visits" | "forward_query"> & { rules: readonly Rule[]; split: Split | null };
 
 export const dayName = (day: string): string => intl("DateTimeFormat", currentLocale(), { weekday: "short", timeZone: "UTC" }).format(Date.UTC(2024, 0, 1 + DAYS.indexOf(day as "mon"))); // 1 January 2024 was a Monday
 
@@ -62,13 +62,4 @@ export function sayWays(ways: Ways): string {
   const end = expires_at && expired_url && `${t("expires.at", { time: formatTime(expires_at) })} ${sayAfter(ways)}`;
   if (rules.length === 0 && !split && !limit && !end) return "";
   return [...rules.map((rule) => sayRule(rule, original_url)), sayRest(ways), limit, end].filter(Boolean).join(" · ");
-}
-
-/** Why a visitor at that time would not get where the rules say: "Used up → /over"; "" if they would. link: as it is saved; null: a new one. */
-export function sayClosed(ways: Ways, link: Pick<Link, "state" | "max_visits" | "visits_left" | "humans"> | null, atMs: number): string {
-  const taken = !link ? 0 : link.max_visits === null ? link.humans : link.max_visits - (link.visits_left ?? 0);
-  if (link?.state === "disabled" || link?.state === "deleted") return `${t(`state.${link.state}`)} (${t("ways.none")})`;
-  if (ways.starts_at && Date.parse(ways.starts_at) > atMs) return `${t("starts.at", { time: formatTime(ways.starts_at) })} (${t("ways.none")})`;
-  if (ways.expires_at && Date.parse(ways.expires_at) <= atMs) return `${t("state.expired")} ${sayAfter(ways)}`;
-  return ways.max_visits && taken >= ways.max_visits ? `${t("state.used_up")} ${sayAfter(ways)}` : "";
 }
