@@ -28,7 +28,7 @@ from secure_harness import PROGRAMS, Authority, OtherService, changed_url, other
 
 from clients import Api, kafka_settings, unique_email
 
-E2E = ["click", "links", "visitors", "operations", "metrics", "secrets", "traces", "examples", "tutorial"] if FULL else ["visitors"]
+E2E = ["click", "links", "operations", "metrics", "secrets", "traces", "examples", "tutorial"] if FULL else ["click"]
 WRONG = "not-the-password-of-anybody"
 API_VERSIONS = b"\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"
 WATCH_S = 600  # an outage is logged once a minute

@@ -60,16 +60,6 @@ def test_an_unknown_slug_asked_before_it_is_made_is_found_after_its_201(user, vi
     wait_until(lambda: visitor.follow(slug).status == 302, 30, "the new link to be followed")
 
 
-def test_a_changed_destination_is_served(user, visitor):
-    link = user.create("https://example.com/old")
-    assert visitor.follow(link["slug"]).headers["location"] == "https://example.com/old"
-    answer = user.call("PATCH", f"/api/links/{link['id']}", {"original_url": "https://example.com/new"})
-    assert answer.status == 200 and answer.json["link"]["version"] == link["version"] + 1
-    wait_until(
-        lambda: visitor.follow(link["slug"]).headers["location"] == "https://example.com/new", 60, "the new destination"
-    )
-
-
 def test_each_name_of_a_link_leads_to_it_and_counts_for_it(user, visitor):
     first, second = ("name-" + secrets.token_hex(6) for _ in range(2))
     link = user.create("https://example.com/old", slug=first)
@@ -97,14 +87,6 @@ def test_each_name_of_a_link_leads_to_it_and_counts_for_it(user, visitor):
     wait_until(lambda: visitor.follow(second).status == 404, 5, "the end of the link")
     for slug in (first, second):
         assert user.call("POST", "/api/links", {"original_url": "https://example.com/", "slug": slug}).status == 409
-
-
-def test_a_disabled_link_is_404_until_it_is_enabled(user, visitor):
-    link = user.create()
-    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "disabled"}).status == 200
-    wait_until(lambda: visitor.follow(link["slug"]).status == 404, 60, "404 for a disabled link")
-    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "active"}).status == 200
-    wait_until(lambda: visitor.follow(link["slug"]).status == 302, 60, "302 for an enabled link")
 
 
 def test_a_link_is_never_followed_after_its_expiry(user, visitor):
@@ -143,27 +125,6 @@ def test_a_link_is_followed_from_its_start_on(user, visitor):
     shown = lambda: user.call("GET", f"/api/links/{link['id']}").json["link"]  # noqa: E731
     wait_until(lambda: shown()["total"] == 1, 60, "the visit to be counted")
     assert (shown()["state"], shown()["version"]) == ("active", 1)
-
-
-def test_an_expired_link_leads_to_its_expired_url_if_it_has_one(user, visitor):
-    """The janitor of this stack purges the link soon after its end. If a busy machine misses these, the next link shows it."""
-
-    def moved():
-        link, _ = end_soon(user, visitor, expired_url="https://example.com/over")
-        before = "https://example.com/"
-        answer = wait_until(lambda: (seen := visitor.follow(link["slug"])).headers.get("location") != before and seen, 60, "its end")
-        return (answer.status, answer.headers.get("location")) == (302, "https://example.com/over")
-
-    wait_until(moved, 120, "the expired_url")
-
-
-def test_a_deleted_link_is_404_and_its_slug_stays_taken(user, visitor):
-    slug = "gone-" + secrets.token_hex(6)
-    link = user.create(slug=slug)
-    assert user.call("DELETE", f"/api/links/{link['id']}").status == 204
-    wait_until(lambda: visitor.follow(slug).status == 404, 60, "404 for a deleted link")
-    again = user.call("POST", "/api/links", {"original_url": "https://example.com/", "slug": slug})
-    assert again.status == 409
 
 
 def deleted_rows(env):

@@ -62,15 +62,6 @@ def test_a_trace_that_is_not_sampled_is_carried_without_log_lines(user, visitor,
     assert lines("redirector", quiet) == lines("consumer", quiet) == []
 
 
-MALFORMED = (None, "", "x", new_trace() + "-", new_trace().upper(), f"00-{'0' * 32}-{'1' * 16}-01")
-
-
-def test_a_malformed_trace_is_ignored(user, visitor, traces_of):
-    for malformed in MALFORMED:
-        link = user.create()
-        assert visitor.follow(link["slug"], traceparent=malformed).status == 302
-        assert traces_of(link["slug"]) == ("", ""), malformed
-
 
 def test_the_api_logs_the_trace_of_a_request(user, lines):
     trace = new_trace("00")

@@ -203,16 +203,6 @@ def test_columns_may_have_the_names_that_the_page_shows(browser, user, locale, l
     window.close()
 
 
-def test_a_table_without_a_header_may_have_commas_and_tags_of_several_words(page, window, user):
-    window.goto("/links/bulk")
-    for title in ("Bücher, frisch", '"Bücher, frisch"'):
-        page.get_by_label("Addresses").fill(f"https://example.com/12;article-12;{title};rote Schuhe|Sommer")
-        line = page.get_by_role("row").filter(has_text="Bücher, frisch")
-        expect(line).to_contain_text("rote Schuhe, Sommer")
-        expect(line).to_contain_text("article-12")
-        expect(page.get_by_role("button", name="Create 1 link")).to_be_enabled()
-
-
 def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor):
     window.goto("/links")
     page.get_by_role("button", name="Create link").first.click()
@@ -539,26 +529,6 @@ def test_an_export_that_is_not_understood_is_two_questions(page, window, user):
     assert sorted((link["original_url"], link["expires_at"]) for link in found) == [(f"https://example.com/?ids={i};2", "2099-05-04T21:59:59.000Z") for i in range(3)]
 
 
-EXPORTS = {
-    "Shlink": "createdAt,domain,shortCode,shortUrl,longUrl,title,tags,visits\r2026-01-01T00:00:00Z,s.example,{0},https://s.example/{0},https://example.com/a,A,x|y,4\r",
-    "Bitly": "Link,Custom Link,Date created,Title,Destination URL,Engagements,Status\nhttps://bit.ly/3xYz,https://go.example/{0},2026-01-01T00:00:00Z,A,https://example.com/a,4,active\n",
-    "Dub": "Short link,Destination URL,Clicks,Created at,Link ID,Updated at,Tags,Archived\nhttps://dub.sh/{0},https://example.com/a,4,2026-01-01T00:00:00Z,1,2026-01-01T00:00:00Z,\"x, y\",false\n",
-}
-
-
-@pytest.mark.parametrize("shortener", EXPORTS)
-def test_an_export_of_another_shortener_becomes_links(page, window, user, shortener):
-    slug = user.email.partition("@")[0][-20:]
-    window.goto("/links/bulk")
-    page.get_by_label("a CSV file").set_input_files({"name": "export.csv", "mimeType": "text/csv", "buffer": EXPORTS[shortener].format(slug).encode()})
-    expect(page.get_by_text("Visits not imported:")).to_be_visible()
-    page.get_by_role("button", name="Create 1 link").click()
-    expect(page.get_by_text("1 link created.")).to_be_visible()
-    (link,) = user.call("GET", "/api/links").json["links"]
-    title, tags = {"Shlink": ("A", ["x", "y"]), "Bitly": ("A", []), "Dub": ("", ["x", "y"])}[shortener]
-    assert (link["slug"], link["original_url"], link["title"], link["tags"]) == (slug, "https://example.com/a", title, tags)
-
-
 def test_lines_with_errors_are_named_and_can_be_corrected(page, window, user):
     """Fifty lines: one is no address, and the short name of another is taken, which only the server knows."""
     taken = user.create()["slug"]
@@ -733,26 +703,6 @@ def test_a_bulk_takes_dates_and_tags_for_all_and_shows_them_before(page, window,
     expect(page.get_by_role("row").last).to_contain_text("mail, spring")
     page.get_by_role("button", name="Create 1 link").click()
     wait_until(lambda: [(link["expires_at"], link["tags"]) for link in user.call("GET", "/api/links").json["links"]] == [("2099-12-31T22:59:59.000Z", ["mail", "spring"])], 60, "the link and its end")
-
-
-def test_a_bulk_names_a_date_that_it_cannot_read_before_it_is_sent(page, window, user):
-    window.goto("/links/bulk")
-    good = {
-        "2099-12-31 18:00": "2099-12-31T17:00:00.000Z",
-        "2099-12-31T18:00:00+01:00": "2099-12-31T17:00:00.000Z",
-        "31.12.2099": "2099-12-31T22:59:59.000Z",
-        "1.7.2099 09:30": "2099-07-01T07:30:00.000Z",
-        "12/31/2099": "2099-12-31T22:59:59.000Z",
-        "31.12.99": "2099-12-31T22:59:59.000Z",
-    }
-    bad = ["tomorrow", "12.31.2099", "31.2.2099", "2099-02-31", "02/31/2099", "31.12.2099 25:00"]
-    page.get_by_role("textbox").first.fill("\n".join(["original_url,expires_at", *(f"https://example.com/{at},{time}" for at, time in enumerate([*good, *bad]))]))
-    expect(page.get_by_text("Write 2026-12-31")).to_have_count(len(bad))
-    expect(page.get_by_role("row").filter(has_text="example.com/2")).to_contain_text("Ends 31 Dec 2099, 23:59")
-    page.get_by_role("button", name=f"Create {len(good)} links").click()
-    expect(page.get_by_text(f"{len(good)} links created.")).to_be_visible()
-    ends = {link["original_url"]: link["expires_at"] for link in user.call("GET", "/api/links").json["links"]}
-    assert [ends[f"https://example.com/{at}"] for at in range(len(good))] == list(good.values())
 
 
 def test_a_session_is_revoked_only_after_a_question(page, window, browser, user):

@@ -13,19 +13,6 @@
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
 #include "tests/support/test.h"
 
-TEST_CASE(counts_every_click_once)
-{
-	struct consumer_fixture *fixture = *state;
-	struct ingest *ingest = consumer_fixture_start(fixture);
-	consumer_fixture_produce_clicks(fixture, 3000);
-	consumer_fixture_await_counted(fixture, 3000);
-	consumer_fixture_assert_ledger(fixture, 3000);
-	assert_true(ingest_kafka_is_reachable(ingest));
-	assert_true(ingest_has_no_halted_partition(ingest));
-	assert_true(ingest_can_store(ingest));
-	consumer_fixture_stop(fixture, ingest);
-}
-
 TEST_CASE(drops_events_that_redirectors_send_again)
 {
 	struct consumer_fixture *fixture = *state;

@@ -58,12 +58,6 @@ def test_passwords_are_stored_as_bcrypt_of_the_configured_cost(anonymous, databa
     assert database.value("SELECT password_hash FROM users WHERE email = %s", email).startswith("$2b$04$")
 
 
-def test_an_address_has_one_account_in_any_case(anonymous, expect):
-    email = unique_email()
-    assert register(anonymous, email).status == 201
-    expect(register(anonymous, email.title()), 409, "/email")
-
-
 def test_one_of_many_concurrent_registrations_wins(service):
     email = unique_email()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -80,36 +74,11 @@ def test_unknown_user_and_wrong_password_get_the_same_response_after_the_same_wo
     assert answers[0].headers["www-authenticate"] == answers[1].headers["www-authenticate"]
 
 
-def test_a_token_of_a_deleted_account_is_invalid(new_user, database, expect):
-    user = new_user()
-    erase = "UPDATE users SET email = NULL, password_hash = NULL, name = '', deleted_at = now() WHERE email = %s"
-    database.run(erase, user.email)
-    expect(user.call("GET", "/api/auth/me"), 401)
-    expect(user.call("POST", "/api/links", {"original_url": "https://example.com/"}), 401)
-    expect(user.call("GET", "/api/links"), 401)
-
-
-def test_ten_wrong_passwords_limit_an_account(start, anonymous, expect):
-    email, other = unique_email(), unique_email()
-    register(anonymous, email)
-    register(anonymous, other)
-    for _ in range(12):
-        assert login(anonymous, other).status == 200, "right passwords do not count"
-    for _ in range(10):
-        expect(login(anonymous, email.upper(), "not this one"), 401)
-    answer = login(anonymous, email)
-    expect(answer, 429)
-    assert 0 < int(answer.headers["retry-after"]) <= 900
-    assert answer.headers["ratelimit-policy"] == '"login";q=10;w=900'
-    assert answer.headers["ratelimit"].startswith('"login";r=0;t=')
-    assert login(anonymous, other).status == 200, "other accounts are not limited"
-
-
 def test_concurrent_guesses_are_counted(service, anonymous):
     email = unique_email()
     register(anonymous, email)
     with concurrent.futures.ThreadPoolExecutor(24) as pool:
-        statuses = list(pool.map(lambda _: login(Api(service.url), email, "not this one").status, range(24)))
+        statuses = list(pool.map(lambda n: login(Api(service.url), (email, email.upper())[n % 2], "not this one").status, range(24)))
     assert sorted(statuses) == [401] * 10 + [429] * 14
 
 
@@ -250,29 +219,6 @@ def test_redis_learns_neither_the_known_networks_nor_their_accounts(start, anony
     assert known and all(0 < client.ttl(key) <= 2592000 for key in known)
     digest = hashlib.sha256(email.encode()).hexdigest()
     assert not any(b"198.51.102" in key or digest.encode() in key for key in known)
-
-
-def test_a_full_password_queue_responds_429(start, database, expect):
-    """A registration that waits for a lock keeps the only thread busy, so that passwords wait in the queue."""
-    service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=2, LOGIN_FAILURES="unlimited")
-    email = unique_email()
-    register(Api(service.url), email)
-    with concurrent.futures.ThreadPoolExecutor(13) as pool:
-        with database.locked("users", "SHARE"):
-            registration = pool.submit(register, Api(service.url), unique_email())
-            database.await_statements_waiting(1)
-            logins = [pool.submit(login, Api(service.url), email) for _ in range(12)]
-            wait_until(lambda: sum(each.done() for each in logins) >= 10, 60, "the queue to be full")
-            # Other requests do not wait for the queued passwords.
-            assert Api(service.url).call("GET", "/api/stats").status == 200
-            assert not all(each.done() for each in logins)
-        assert registration.result().status == 201
-    answers = [each.result() for each in logins]
-    busy = [answer for answer in answers if answer.status != 200]
-    assert 0 < len(busy) < 12
-    for answer in busy:
-        expect(answer, 429)
-        assert answer.headers["retry-after"] == "1"
 
 
 def test_the_log_contains_no_secrets(service, anonymous):

@@ -368,16 +368,6 @@ def test_a_hard_delete_purges_at_once(ann, bob, database, expect):
     assert database.value("SELECT count(*) FROM audit_log WHERE action = 'link.purge' AND subject_id = %s", link["id"]) == 1
 
 
-def test_a_hard_delete_publishes_a_purge_event(ann, service, database, LinkEvent):
-    link = ann.create(slug=unique())
-    with blocked_relay(service, database):
-        assert ann.call("DELETE", f"/api/links/{link['id']}?hard=true").status == 204
-        rows = database.run("SELECT payload FROM outbox WHERE slug = %s ORDER BY id DESC LIMIT 1", link["slug"])
-    event = LinkEvent.FromString(bytes(rows[0][0]))
-    assert event.change == LinkEvent(change="LINK_CHANGE_PURGED").change
-    assert (event.link.id, event.link.version) == (link["id"], 2)
-
-
 def test_a_deleted_link_can_be_purged_and_hard_false_is_a_soft_delete(ann):
     link = ann.create()
     path = f"/api/links/{link['id']}"

@@ -51,21 +51,6 @@ def test_hosts_in_the_blocked_file_are_refused_for_new_and_changed_links(user, e
     assert user.call("GET", path).json["link"]["original_url"] == link["original_url"]
 
 
-def test_a_changed_file_takes_effect(user, files, expect):
-    assert create(user, "https://later.example/").status == 201
-    write(files / "blocked", ".listed.example\nlater.example\n")
-    wait_until(lambda: create(user, "https://later.example/").status == 400, 60, "the host to be blocked")
-    assert create(user, "https://www.later.example/").status == 201
-
-
-def test_a_host_blocked_in_the_table_takes_effect(user, database, expect):
-    database.run("INSERT INTO blocked_hosts (host, with_subdomains) VALUES ('table.example', false)")
-    wait_until(lambda: create(user, "https://table.example/").status == 400, 60, "the host to be blocked")
-    assert create(user, "https://www.table.example/").status == 201
-    database.run("DELETE FROM blocked_hosts")
-    wait_until(lambda: create(user, "https://table.example/").status == 201, 60, "the host to be unblocked")
-
-
 def test_a_link_to_a_blocked_host_can_still_be_disabled(user, database):
     link = user.create(original_url="https://turned-bad.example/")
     database.run("INSERT INTO blocked_hosts (host) VALUES ('turned-bad.example')")

@@ -131,15 +131,6 @@ def test_the_same_key_is_refused_while_the_first_request_is_in_flight(new_user, 
     assert database.value("SELECT count(*) FROM links WHERE workspace_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
 
 
-def test_many_concurrent_requests_create_one_link(new_user, database):
-    user, headers = new_user(), key()
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: user.call("POST", "/api/links", LINK, headers), range(24)))
-    assert {answer.status for answer in answers} <= {201, 409}
-    assert len({answer.body for answer in answers if answer.status == 201}) == 1
-    assert database.value("SELECT count(*) FROM links WHERE workspace_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
-
-
 def test_a_key_expires_after_a_day(ann, database):
     headers = key()
     first = ann.call("POST", "/api/links", LINK, headers).json["link"]["id"]

@@ -166,16 +166,6 @@ def test_all_invalid_fields_of_a_key_are_reported(user, expect):
     expect(user.call("POST", "/api/keys", body), 400, "/scopes", "/expires_at")
 
 
-def test_a_user_has_at_most_a_hundred_keys(service, database, expect):
-    user = User(service, database)
-    for _ in range(99):
-        insert_api_key(database, user.id, ["links:read"])
-    user.with_key("links:read")
-    problem = expect(user.call("POST", "/api/keys", {"name": "x", "scopes": ["links:read"]}), 409, "")
-    assert problem["type"] == "/problems/too-many-keys"
-    assert len(user.call("GET", "/api/keys").json["keys"]) == 100
-
-
 def test_one_of_many_concurrent_requests_gets_the_last_key(service, database):
     """All requests have counted, or wait to count, before the first key can be created."""
     user = User(service, database)
@@ -457,13 +447,3 @@ def test_tags_limit_only_what_is_about_links(user, expect):
     expect(user.call("POST", "/api/keys", {"name": "x", "scopes": ["workspace:read", "links:read"], "tags": ["a"]}), 400, "/tags")
     _, key = user.with_key("workspace:read")
     expect(user.call("PATCH", f"/api/keys/{key['id']}", {"tags": ["a"]}), 400, "/tags")
-
-
-def test_all_workspaces_of_a_sponsor_have_a_hundred_keys_together(service, database, expect):
-    user = User(service, database)
-    second = database.value("INSERT INTO workspaces (name, sponsor_id) VALUES ('second', %s) RETURNING id", user.id)
-    join(database, user, second, "owner")
-    for _ in range(100):
-        insert_api_key(database, user.id, ["links:read"])
-    body = {"name": "x", "scopes": ["links:read"]}
-    assert kind_of(user.call("POST", f"/api/workspaces/{second}/keys", body)) == (409, "too-many-keys")

@@ -6,7 +6,6 @@ import json
 import re
 import secrets
 import socket
-import time
 import urllib.parse
 
 import psycopg2
@@ -166,17 +165,6 @@ def test_concurrent_requests_do_not_exceed_the_quota(new_user, database):
         blocker.rollback()
     assert sorted(answer.result().status for answer in answers) == [201] * 3 + [429] * 3
     blocker.close()
-
-
-def test_a_network_may_create_a_limited_number_of_anonymous_links(service, expect):
-    network = unique_network()
-    assert create_from(service, f"{network}.1").status == 201
-    assert create_from(service, f"{network}.2").status == 201
-    answer = create_from(service, f"{network}.3")
-    expect(answer, 429)
-    assert answer.headers["ratelimit-policy"] == '"anonymous-links";q=2;w=3600'
-    assert 0 < int(answer.headers["retry-after"]) <= 3600
-    assert create_from(service, f"{unique_network()}.1").status == 201, "other networks are not limited"
 
 
 def test_refused_anonymous_links_do_not_count(service):
@@ -554,25 +542,6 @@ def test_readers_of_a_share_never_keep_its_owner_waiting(start, database):
         database.await_statements_waiting(3)
     assert status_of(statistics) == 200
     assert {status_of(connection) for connection in flood} == {200, 503}
-
-
-def test_a_request_that_waits_too_long_for_a_worker_gets_503(start, database, expect):
-    service = start(HTTP_HEAVY_WORKERS=1, HTTP_WORKER_WAIT_MS=1000, PG_HEAVY_STATEMENT_TIMEOUT_MS=60000)
-    users = [User(service, database) for _ in range(2)]
-    paths = [f"/api/links/{user.create()['id']}/visits" for user in users]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        with database.locked("visit_log", "ACCESS EXCLUSIVE"):
-            running = pool.submit(users[0].call, "GET", paths[0])
-            database.await_statements_waiting(1)
-            overdue = pool.submit(users[1].call, "GET", paths[1])
-            wait_until(lambda: metric(service, "waymark_http_queued_requests") == 1, 60, "a request to wait for the worker")
-            queued = time.monotonic()
-            wait_until(lambda: time.monotonic() - queued > 1, 60, "the request to be overdue")
-        assert running.result().status == 200
-    problem = expect(overdue.result(), 503)
-    assert problem["type"] == "/problems/overloaded" and overdue.result().headers["retry-after"] == "1"
-    assert metric(service, "waymark_http_overdue_requests_total") == 1
-    assert users[1].call("GET", paths[1]).status == 200
 
 
 def test_changes_of_one_account_never_keep_another_waiting(start, database):

@@ -106,6 +106,7 @@ WRONG = [
     ({"max_visits": 1.5}, "/max_visits", "number"), ({"max_visits": "5"}, "/max_visits", "number"), ({"max_visits": 1_000_000_001}, "/max_visits", "number"), ({"password": "abc"}, "/password", "too-short"),
     ({"password": ""}, "/password", "too-short"), ({"password": "ü" * 37}, "/password", "too-many-bytes"), ({"password": "x" * 73}, "/password", "too-long"), ({"password": "a\nbcd"}, "/password", "control-character"),
     ({"password": 12345}, "/password", "type"), ({"preview": "x"}, "/preview", "type"), ({"preview": {"title": "x" * 201}}, "/preview/title", "too-long"), ({"preview": {"title": 1}}, "/preview/title", "type"),
+    ({"preview": {"image_url": "myapp://x"}}, "/preview/image_url", "url-scheme"),
     ({"preview": {"description": "x" * 501}}, "/preview/description", "too-long"), ({"preview": {"description": "a\nb"}}, "/preview/description", "control-character"), ({"preview": {"image": URL}}, "/preview/image", "unknown"),
     ({"utm_source": ""}, "/utm_source", "length"), ({"utm_medium": "x" * 101}, "/utm_medium", "length"), ({"utm_campaign": 1}, "/utm_campaign", "type"), ({"utm_term": "a\tb"}, "/utm_term", "control-character"), ({"utm_id": "x"}, "/utm_id", "unknown"),
     ({"utm_content": "x", "original_url": "myapp://x"}, "/original_url", "url-scheme"), ({"has_password": True}, "/has_password", "unknown"), ({"visits_left": 5}, "/visits_left", "unknown"), ({"effective_redirect_status": 302}, "/effective_redirect_status", "unknown"),

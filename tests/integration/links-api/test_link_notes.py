@@ -44,13 +44,6 @@ def test_notes_that_stay_the_same_keep_the_version(ann):
     assert change(ann, bare, {"notes": None}).json["link"] == bare
 
 
-def test_a_stale_change_keeps_the_notes(ann, expect):
-    link = ann.create(notes=NOTES)
-    assert change(ann, link, {"notes": "second"}, **{"If-Match": '"v1"'}).status == 200
-    expect(change(ann, link, {"notes": "third"}, **{"If-Match": '"v1"'}), 412)
-    assert read(ann, link)["notes"] == "second"
-
-
 @pytest.mark.parametrize("notes", ["x" * 2001, "a\x1bb", 7, ["x"]])
 def test_notes_that_are_too_long_or_no_text_are_refused(ann, expect, notes):
     link = ann.create()
@@ -79,12 +72,6 @@ def test_each_link_of_a_bulk_has_its_own_notes(ann):
         assert [read(ann, link) for link in links] == links
     reused = ann.call("POST", "/api/links", items[3])
     assert (reused.status, reused.json["link"]) == (200, kept)
-
-
-def test_a_repeat_shows_the_notes_of_the_first_response(ann):
-    header = {"Idempotency-Key": "notes-of-a-repeated-request"}
-    first, again = (ann.call("POST", "/api/links", {"original_url": URL, "notes": NOTES}, header) for _ in range(2))
-    assert again.json == first.json and again.json["link"]["notes"] == NOTES
 
 
 def test_links_without_an_account_have_no_notes(anonymous, ann, expect):

@@ -7,7 +7,7 @@ import secrets
 
 import psycopg2
 import pytest
-from clients import Api, ask, unique_email
+from clients import Api, ask
 from service import BASE
 from waiting import wait_until
 
@@ -241,14 +241,6 @@ def test_a_change_increments_the_version_and_keeps_other_fields(ann):
     assert {**changed, "updated_at": 0} == {**link, "title": "new", "redirect_status": 301, "effective_redirect_status": 301, "version": 2, "updated_at": 0}
 
 
-def test_invalid_changes_change_nothing(ann, expect):
-    link = ann.create()
-    expect(
-        patch(ann, link, {"title": "new", "slug": "a b", "state": "deleted", "version": 7}), 400, "/slug", "/state", "/version"
-    )
-    assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link
-
-
 def test_if_match_accepts_one_of_many_concurrent_changes(ann, expect):
     link = ann.create()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -336,22 +328,6 @@ def test_each_change_is_in_redis_before_the_response(ann, database, service):
 # --- lists ---
 
 
-def test_lists_are_paged_newest_first(new_user, expect):
-    user = new_user()
-    assert user.call("GET", "/api/links").json == {
-        "links": [],
-        "pagination": {"page": 1, "limit": 20, "total": 0, "total_is_capped": False, "total_pages": 0, "next_cursor": None},
-    }
-    links = [user.create() for _ in range(5)][::-1]
-    assert user.call("GET", "/api/links").json["links"] == links
-    pages = [user.call("GET", f"/api/links?page={page}&limit=2").json for page in (1, 2, 3, 4)]
-    assert [link for page in pages for link in page["links"]] == links
-    assert pages[3]["pagination"] == {"page": 4, "limit": 2, "total": 5, "total_is_capped": False, "total_pages": 3, "next_cursor": None}
-    user.call("DELETE", f"/api/links/{links[0]['id']}")
-    assert user.call("GET", "/api/urls?limit=100").json["links"] == links[1:]
-    expect(user.call("GET", "/api/links?page=0&limit=101&sort=id"), 400, "/page", "/limit", "/sort")
-
-
 # --- anonymous links ---
 
 
@@ -415,14 +391,6 @@ def test_statistics_show_the_stored_counts(ann, bob, database):
     }  # fmt: skip
 
 
-def test_platform_statistics_exclude_deleted_links(ann):
-    before = ann.call("GET", "/api/stats").json["total_links"]
-    link = ann.create()
-    assert ann.call("GET", "/api/stats").json["total_links"] == before + 1
-    ann.call("DELETE", f"/api/links/{link['id']}")
-    assert ann.call("GET", "/api/stats").json["total_links"] == before
-
-
 def test_a_wrong_path_differs_from_a_missing_link(ann, bob, expect):
     def detail(path, api=ann):
         return expect(api.call("GET", path), 404)["detail"]
@@ -472,11 +440,3 @@ def test_platform_statistics_stay_exact_through_all_changes(ann, database):
         links = database.value("SELECT count(*) FROM links WHERE state <> 'DELETED'")
         assert ann.call("GET", "/api/stats").json["total_links"] == links
     assert database.value("SELECT sum(links) FROM link_counts WHERE workspace_id >= 0") == links
-
-
-def test_two_accounts_have_different_tokens(service):
-    one, two = Api(service.url), Api(service.url)
-    one.register_and_login(unique_email())
-    two.register_and_login(unique_email())
-    assert one.call("GET", "/api/auth/me").json["user"]["email"] == one.email
-    assert two.call("GET", "/api/auth/me").json["user"]["email"] == two.email

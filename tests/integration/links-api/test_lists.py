@@ -67,14 +67,6 @@ def test_a_page_beyond_the_last_one_is_empty(user):
     assert page["pagination"] == {"page": 9, "limit": 20, "total": 1, "total_is_capped": False, "total_pages": 1, "next_cursor": None}
 
 
-def test_nobody_gets_the_list_of_another_user(service, user):
-    other = register_user(service)
-    mine, theirs = user.create(), other.create()
-    for _ in range(2):
-        assert (shown(user)["links"], shown(other)["links"]) == ([mine], [theirs])
-        mine = change_title(user, mine, "mine")
-
-
 def test_a_page_of_100_links_with_the_longest_urls_is_complete(user, database):
     database.run(
         """INSERT INTO links (slug, link_type, original_url, expired_url, workspace_id)
@@ -109,26 +101,6 @@ def test_a_change_through_another_instance_is_listed_at_once(user, start):
     for title in "abcde":
         changed = change_title(there, link, title)
         assert shown(user)["links"] == [changed]
-
-
-def test_a_change_by_the_janitor_is_listed_at_once(user, database):
-    links = [user.create() for _ in range(3)]
-    assert {link["state"] for link in shown(user)["links"]} == {"active"}
-    database.run("UPDATE links SET state = 'EXPIRED', version = 2 WHERE id = %s", links[1]["id"])
-    assert [link["state"] for link in shown(user)["links"]] == ["active", "expired", "active"]
-
-
-def test_a_list_shows_current_counts(user, database):
-    link = user.create()
-    assert shown(user)["links"][0]["humans"] == 0
-    database.run(
-        """INSERT INTO link_statistics (link_id, visit_count, bot_count, unique_visitors, last_visited_at)
-           VALUES (%s, 41, 7, 1, now())""",
-        link["id"],
-    )
-    listed = shown(user)["links"][0]
-    assert (listed["humans"], listed["bots"]) == (41, 7)
-    assert listed["last_visited_at"]
 
 
 def test_a_list_shows_the_days_of_each_link_folded_or_not(user, database):

@@ -84,15 +84,6 @@ def test_a_slug_changes_together_with_the_rest_in_one_version(owner):
     assert (stale.status, aliases_of(owner, link)) == (412, [link["slug"]])
 
 
-def test_another_spelling_is_the_same_name(owner):
-    slug = unique("Spelling")
-    link = named(owner, slug)
-    after = renamed(owner, link, slug.upper())
-    assert (after["slug"], after["aliases"]) == (slug.upper(), [])
-    assert by_slug(owner, slug.lower()).json["link"]["id"] == link["id"]
-    assert renamed(owner, link, slug)["slug"] == slug
-
-
 def test_with_exact_slugs_another_case_is_another_name(start, new_user):
     ann = new_user(start(SLUG_CASE="exact"))
     slug = unique("Exact")
@@ -100,39 +91,6 @@ def test_with_exact_slugs_another_case_is_another_name(start, new_user):
     assert renamed(ann, link, slug.lower())["aliases"] == [slug]
     assert renamed(ann, link, slug)["aliases"] == [slug.lower()]
     assert by_slug(ann, slug.upper()).status == 404
-
-
-@pytest.mark.parametrize("slug", ["", ".a", "a.", "a/b", "ä", "s" * 65, "robots.txt", "api", None, 7])
-def test_a_new_slug_is_judged_as_that_of_a_new_link(owner, expect, slug):
-    link = named(owner)
-    expect(rename(owner, link, slug), 400, "/slug")
-    assert owner.call("GET", f"/api/links/{link['id']}").json["link"]["version"] == 1
-
-
-def test_no_name_is_given_away(owner, database, service, expect):
-    other = User(service, database)
-    first, second, third = unique("First"), unique("Second"), unique("Third")
-    link = named(owner, first)
-    renamed(owner, link, second)
-    renamed(owner, link, third)
-    assert owner.call("DELETE", f"/api/links/{link['id']}/aliases/{first}").status == 204
-    mine = named(other)
-    for slug in (first, first.upper(), second, second.swapcase(), third):
-        problem = expect(rename(other, mine, slug), 409, "/slug")
-        assert problem["type"] == "/problems/slug-taken"
-        answer = other.call("POST", "/api/links", {"original_url": "https://example.com/", "slug": slug})
-        assert expect(answer, 409, "/slug")["type"] == "/problems/slug-taken"
-        items = [{"original_url": "https://example.com/", "slug": slug}]
-        assert other.call("POST", "/api/links/bulk", {"links": items}).json["results"][0]["status"] == 409
-    expect(rename(owner, link, first), 409, "/slug")
-    assert owner.call("GET", f"/api/links/{link['id']}").json["link"]["slug"] == third
-
-
-def test_the_slug_of_a_deleted_link_says_so(owner, expect):
-    gone = named(owner)
-    assert owner.call("DELETE", f"/api/links/{gone['id']}").status == 204
-    problem = expect(rename(owner, named(owner), gone["slug"]), 409, "/slug")
-    assert problem["errors"][0]["code"] == "slug-deleted" and str(gone["id"]) in problem["detail"]
 
 
 def test_the_twenty_first_alias_is_refused(owner, expect):
@@ -469,19 +427,6 @@ def test_a_creation_that_waits_for_a_rename_does_not_get_the_old_slug(owner, ser
         assert change.result().status == 200
         expect(creation.result(), 409, "/slug")
     assert aliases_of(owner, link) == [link["slug"]]
-
-
-def test_of_two_renames_to_one_slug_one_wins(owner):
-    links = [named(owner) for _ in range(2)]
-    for _ in range(20):
-        slug = unique("goal")
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            answers = list(pool.map(lambda link, slug=slug: rename(owner, link, slug), links))
-        assert sorted(answer.status for answer in answers) == [200, 409], answers
-        winner = next(link for link, answer in zip(links, answers) if answer.status == 200)
-        assert by_slug(owner, slug).json["link"]["id"] == winner["id"]
-        for alias in aliases_of(owner, winner):
-            assert owner.call("DELETE", f"/api/links/{winner['id']}/aliases/{alias}").status == 204
 
 
 # --- the topic and the caches ---

@@ -101,10 +101,3 @@ def test_if_none_match_returns_304_for_the_same_image(ann, link):
     assert (again.status, again.body, again.headers["etag"]) == (304, b"", first.headers["etag"])
     assert get(ann, link, "?size=300", {"If-None-Match": first.headers["etag"]}).status == 200
     assert get(ann, link, "?format=png").headers["etag"] != first.headers["etag"]
-
-
-def test_head_returns_the_length_without_a_body(ann, link):
-    whole = get(ann, link)
-    head = ann.call("HEAD", f"/api/links/{link['id']}/qr", headers={"Accept": "*/*"})
-    assert (head.status, head.body) == (200, b"")
-    assert int(head.headers["content-length"]) == len(whole.body)

@@ -178,14 +178,6 @@ def test_q_finds_substrings_of_slug_url_and_title_in_any_case(user):
         assert slugs(user, q=q) == [], q
 
 
-def test_a_search_finds_new_and_changed_links_at_once(user):
-    link = user.create(title="before")
-    assert slugs(user, q="before") == [link["slug"]]
-    assert user.call("PATCH", f"/api/links/{link['id']}", {"title": "after"}).status == 200
-    assert slugs(user, q="before") == []
-    assert slugs(user, q="after") == [link["slug"]]
-
-
 def test_tag_and_state_filter_links(user, database):
     a, b, c, d = create_links(user, 4)
     for link, tags in ((a, ["x"]), (b, ["x", "y"]), (c, ["xy"])):

@@ -103,15 +103,6 @@ def test_clients_that_read_nothing_keep_nobody_out(start):
     assert metric(service, "waymark_http_connections_evicted_total") >= 2
 
 
-def test_one_address_gets_its_share_of_the_connections(start):
-    service = start(HTTP_CONNECTIONS_PER_IP=4, TRUSTED_PROXIES="192.0.2.0/24")
-    with crowd(service, 4, b"GET /"), contextlib.suppress(ConnectionError):
-        wait_until(lambda: metric(service, "waymark_http_connections") == 4, 60, "the crowd")
-        with crowd(service, 1, b"") as (refused,):
-            assert refused.recv(1) == b""
-    assert metric(service, "waymark_http_connections_refused_total") >= 1
-
-
 def test_response_and_log_have_the_same_request_id(service):
     answer = ask(service.url, "GET", "/api/stats", {"X-Request-Id": "mine-1"})
     assert answer.headers["x-request-id"] == "mine-1"

@@ -305,12 +305,6 @@ def test_a_dimension_shows_its_most_frequent_values(ann, visited_links):
     assert {item["value"] for item in ann.call("GET", path(link, "/utm_source", **span)).json["items"]} == {"news", ""}
 
 
-def test_a_country_may_be_lower_case(ann, visited_links):
-    link, (start, to) = visited_links[0]
-    found = [ann.call("GET", path(link, start=text(start), to=text(to), filters=[("country", "=", code)])).json for code in ("US", "us")]
-    assert found[0]["humans"] == found[1]["humans"] > 100
-
-
 def test_referrer_sources_and_bot_reasons_are_read_from_the_log(ann, database, visited_links):
     link, (start, to) = visited_links[0]
     span = {"start": text(start), "to": text(to)}

@@ -168,15 +168,6 @@ def test_exports_show_freshness_in_headers(ann, database, link):
     assert headers["x-as-of"].endswith("Z") and int(headers["x-lag-ms"]) >= 1000 and headers["vary"] == "Accept-Encoding", "the last of two"
 
 
-@pytest.mark.parametrize(
-    "accept, form",
-    [("*/*", "application/json"), ("text/*", CSV), ("text/html, application/x-ndjson;q=0.5, application/json;q=0.4", NDJSON), ("", "application/json")],
-)
-def test_accept_selects_the_preferred_format(ann, link, accept, form):
-    answer = ann.call("GET", path(link, limit=1), headers={"Accept": accept})
-    assert answer.headers["content-type"].split(";")[0] == form
-
-
 def test_unsupported_formats_get_406(ann, link, expect):
     expect(ann.call("GET", path(link), headers={"Accept": "text/html, text/csv;q=0"}), 406)
     assert ann.call("HEAD", path(link), headers={"Accept": CSV}).status == 200

@@ -57,17 +57,6 @@ TEST_CASE_WITH(has_one_holder_at_a_time, backend_fixture_set_up, backend_fixture
 	pg_conn_close(conn);
 }
 
-TEST_CASE_WITH(can_be_acquired_after_it_expires, backend_fixture_set_up, backend_fixture_tear_down)
-{
-	struct pg_conn *conn = backend_fixture_pg(*state);
-	struct fenced_lock a = new_lock(*state, "a");
-	struct fenced_lock b = new_lock(*state, "b");
-	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
-	acquire_when_expired(&b, conn, LONG_MS);
-	assert_true(b.fence > a.fence);
-	pg_conn_close(conn);
-}
-
 TEST_CASE_WITH(a_stale_holder_cannot_extend_or_release, backend_fixture_set_up,
                backend_fixture_tear_down)
 {
@@ -94,54 +83,6 @@ static bool has_expired(void *ctx)
 		       a->conn,
 		       "SELECT (lock_until <= clock_timestamp())::int FROM shedlock WHERE name = $1",
 		       &p) == 1;
-}
-
-TEST_CASE_WITH(cannot_be_extended_after_it_expires, backend_fixture_set_up,
-               backend_fixture_tear_down)
-{
-	struct pg_conn *conn = backend_fixture_pg(*state);
-	struct fenced_lock a = new_lock(*state, "a");
-	struct attempt attempt = { &a, conn, 0 };
-	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
-	backend_fixture_wait(has_expired, &attempt, TEST_DEADLINE_MS);
-	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), ERR_CONFLICT);
-	struct fenced_lock b = new_lock(*state, "b");
-	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), OK);
-	pg_conn_close(conn);
-}
-
-TEST_CASE_WITH(expires_later_when_extended, backend_fixture_set_up, backend_fixture_tear_down)
-{
-	struct pg_conn *conn = backend_fixture_pg(*state);
-	struct fenced_lock a = new_lock(*state, "a");
-	struct pg_params p = { 0 };
-	pg_params_text(&p, a.name);
-	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS / 3), OK);
-	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), OK);
-	assert_in_range(
-		backend_fixture_query_int(
-			conn,
-			"SELECT round(extract(epoch FROM lock_until - clock_timestamp()))::int "
-			"FROM shedlock WHERE name = $1",
-			&p),
-		30, 60);
-	pg_conn_close(conn);
-}
-
-TEST_CASE_WITH(is_held_for_at_least_the_minimum, backend_fixture_set_up, backend_fixture_tear_down)
-{
-	struct pg_conn *conn = backend_fixture_pg(*state);
-	struct fenced_lock a = new_lock(*state, "a");
-	struct fenced_lock b = new_lock(*state, "b");
-	int64_t begun_ms = backend_fixture_now_ms();
-	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS), OK);
-	assert_int_equal(fenced_lock_release(&a, conn, 2000), OK);
-	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), ERR_CONFLICT);
-	acquire_when_expired(&b, conn, LONG_MS);
-	int64_t took_ms = backend_fixture_now_ms() - begun_ms;
-	assert_true(took_ms >= 1990);
-	test_speed_at_most(took_ms, 5000, "ms");
-	pg_conn_close(conn);
 }
 
 TEST_CASE_WITH(is_never_held_longer_than_the_maximum, backend_fixture_set_up,
@@ -323,45 +264,6 @@ TEST_CASE_WITH(shows_its_state_to_any_process, backend_fixture_set_up, backend_f
 	assert_true(how.left_ms <= 0);
 	pg_conn_close(other);
 	pg_conn_close(conn);
-}
-
-struct rival {
-	const struct backend_fixture *f;
-	_Atomic int *inside;
-	_Atomic int *entered;
-	_Atomic int *most;
-};
-
-static void *compete(void *arg)
-{
-	const struct rival *r = arg;
-	struct pg_conn *conn = backend_fixture_pg(r->f);
-	struct fenced_lock lock = new_lock(r->f, "rival");
-	while (atomic_load(r->entered) < 50) {
-		if (fenced_lock_acquire(&lock, conn, LONG_MS) != OK)
-			continue;
-		int inside = atomic_fetch_add(r->inside, 1) + 1;
-		if (inside > atomic_load(r->most))
-			atomic_store(r->most, inside);
-		atomic_fetch_add(r->entered, 1);
-		assert_int_equal(backend_fixture_query_int(conn, "SELECT 1", NULL), 1);
-		atomic_fetch_sub(r->inside, 1);
-		assert_int_equal(fenced_lock_release(&lock, conn, 0), OK);
-	}
-	pg_conn_close(conn);
-	return NULL;
-}
-
-TEST_CASE_WITH(admits_one_of_many_rivals, backend_fixture_set_up, backend_fixture_tear_down)
-{
-	_Atomic int inside = 0, entered = 0, most = 0;
-	struct rival rival = { *state, &inside, &entered, &most };
-	pthread_t threads[6];
-	for (int i = 0; i < 6; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, compete, &rival), 0);
-	for (int i = 0; i < 6; i++)
-		pthread_join(threads[i], NULL);
-	assert_int_equal(atomic_load(&most), 1);
 }
 
 TEST_CASE(rejects_names_that_are_too_long)

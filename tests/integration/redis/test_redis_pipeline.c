@@ -172,14 +172,4 @@ TEST_CASE(reconnects_when_another_run_id_is_required)
 	redis_pipeline_free(p);
 }
 
-TEST_CASE(rejects_a_malformed_url)
-{
-	struct backend_fixture *f = *state;
-	struct redis_pipeline *p = NULL;
-	const struct redis_pipeline_config config = { .url = "http://127.0.0.1",
-		                                      .in_flight_max = 1,
-		                                      .log = f->log };
-	assert_int_equal(redis_pipeline_new(&config, &p), ERR_INVALID);
-}
-
 TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

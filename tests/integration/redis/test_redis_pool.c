@@ -159,15 +159,6 @@ TEST_CASE(reports_an_error_in_a_script)
 	redis_pool_free(pool);
 }
 
-TEST_CASE(rejects_a_malformed_url)
-{
-	struct redis_pool *pool = NULL;
-	assert_int_equal(
-		redis_pool_new(&(struct redis_pool_config){ .url = "http://h", .max = 1 }, &pool),
-		ERR_INVALID);
-	assert_null(pool);
-}
-
 TEST_CASE(selects_the_database_of_the_url)
 {
 	struct backend_fixture *f = *state;

@@ -55,32 +55,6 @@ TEST_CASE(a_link_without_extras_is_plain)
 	assert_shows("{" PLAIN "\"effective_redirect_status\":301}");
 }
 
-TEST_CASE(shows_rules_as_they_were_written)
-{
-	static const char rules[] =
-		"[{\"name\":\"a\",\"when\":{\"country\":[\"DE\",\"AT\"],\"region\":[\"DE-BY\"],"
-		"\"city\":[\"Munich\"],\"device\":[\"mobile\"],\"os\":[\"iOS\"],\"browser\":[\"Firefox\"],"
-		"\"language\":[\"de-CH\"],\"referrer_host\":[\".example.com\",\"example.org\"],"
-		"\"query\":[{\"name\":\"a\",\"values\":[\"1\",\"\"]},{\"name\":\"b\"}],\"visitor\":\"human\","
-		"\"from\":\"2026-11-20T08:00:00.000Z\",\"until\":\"2026-12-20T08:00:00.000Z\","
-		"\"days\":[\"mon\",\"sun\"],\"time_from\":\"22:00\",\"time_until\":\"06:30\","
-		"\"time_zone\":\"UTC\"},\"then\":\"redirect\",\"url\":\"https://example.com/\","
-		"\"fallback_url\":null},"
-		"{\"name\":\"b\",\"when\":{},\"then\":\"gone\",\"url\":null,\"fallback_url\":null},"
-		"{\"name\":\"c\",\"when\":{},\"then\":\"redirect\",\"url\":\"myapp://item/7\","
-		"\"fallback_url\":\"https://example.com/app\"}]";
-	char text[4096];
-	snprintf(text, sizeof(text), "{\"rules\":%s}", rules);
-	assert_int_equal(apply(text), OK);
-	assert_int_equal(link_.features, LINK_FEATURE_RULES);
-	snprintf(text, sizeof(text),
-	         "{\"rules\":%s,\"split\":null,\"forward_query\":false,\"forward_path\":false,"
-	         "\"max_visits\":null,\"has_password\":false,\"preview\":null,"
-	         "\"effective_redirect_status\":302}",
-	         rules);
-	assert_shows(text);
-}
-
 TEST_CASE(reads_values_in_the_form_that_is_compared)
 {
 	assert_int_equal(
@@ -182,79 +156,6 @@ TEST_CASE(extras_have_a_ceiling_together)
 	assert_int_equal(link_.entry.extras_len, before);
 	assert_int_equal(link_.features, LINK_FEATURE_RULES);
 	strbuf_clear(&text);
-}
-
-static void assert_rejects(const char *body, const char *pointer, const char *code)
-{
-	if (apply(body) != ERR_INVALID)
-		fail_msg("accepted: %s", body);
-	for (size_t i = 0; i < wrong.count; i++)
-		if (strcmp(wrong.field[i].pointer, pointer) == 0 &&
-		    strcmp(wrong.field[i].code, code) == 0)
-			return;
-	fail_msg("%s: %s %s and not %s %s", body, wrong.field[0].pointer, wrong.field[0].code,
-	         pointer, code);
-}
-
-TEST_CASE(judges_each_url_as_a_destination)
-{
-	static const struct {
-		const char *format, *pointer;
-	} places[] = {
-		{ "{\"rules\":[{\"name\":\"a\",\"when\":{},\"then\":\"redirect\",\"url\":\"%s\"}]}",
-		  "/rules/0/url" },
-		{ "{\"rules\":[{\"name\":\"a\",\"when\":{},\"then\":\"redirect\",\"url\":\"tel:1\","
-		  "\"fallback_url\":\"%s\"}]}",
-		  "/rules/0/fallback_url" },
-		{ "{\"split\":{\"variants\":[{\"name\":\"a\",\"url\":\"%s\",\"weight\":1},{\"name\":\"b\","
-		  "\"url\":\"https://b.example/\",\"weight\":1}]}}",
-		  "/split/variants/0/url" },
-		{ "{\"preview\":{\"image_url\":\"%s\"}}", "/preview/image_url" },
-	};
-	static const struct {
-		const char *url, *code;
-	} urls[] = {
-		{ "https://wm.example/a", "url-self" },
-		{ "javascript:alert(1)", "url-scheme" },
-		{ "data:text/html,x", "url-scheme" },
-		{ "//example.com", "url-scheme" },
-		{ "https://a@example.com/", "url-user" },
-		{ "https:\\/\\/example.com\\\\@evil.example", "url-backslash" },
-		{ "https://", "url-no-host" },
-		{ "https://example.com:0/", "url-port" },
-	};
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		for (size_t k = 0; k < sizeof(urls) / sizeof(urls[0]); k++) {
-			char body[512];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-			snprintf(body, sizeof(body), places[i].format, urls[k].url);
-#pragma GCC diagnostic pop
-			assert_rejects(body, places[i].pointer, urls[k].code);
-		}
-	}
-}
-
-TEST_CASE(schemes_of_apps_are_for_destinations_that_can_have_them)
-{
-	assert_int_equal(apply("{\"rules\":[{\"name\":\"a\",\"when\":{},\"then\":\"redirect\","
-	                       "\"url\":\"MyApp://Item 7\"}]}"),
-	                 OK);
-	assert_rejects("{\"rules\":[{\"name\":\"a\",\"when\":{},\"then\":\"redirect\",\"url\":"
-	               "\"https://a.example/\",\"fallback_url\":\"https://b.example/\"}]}",
-	               "/rules/0/fallback_url", "not-allowed");
-	assert_rejects("{\"rules\":[{\"name\":\"a\",\"when\":{},\"then\":\"redirect\",\"url\":"
-	               "\"other://x\"}]}",
-	               "/rules/0/url", "url-scheme");
-	assert_rejects("{\"preview\":{\"image_url\":\"myapp://x\"}}", "/preview/image_url",
-	               "url-scheme");
-	assert_rejects("{\"rules\":[{\"name\":\"a\",\"when\":{},\"then\":\"redirect\",\"url\":"
-	               "\"myapp:\"}]}",
-	               "/rules/0/url", "malformed");
-	base.schemes = "";
-	assert_rejects("{\"rules\":[{\"name\":\"a\",\"when\":{},\"then\":\"redirect\",\"url\":"
-	               "\"myapp://x\"}]}",
-	               "/rules/0/url", "url-scheme");
 }
 
 TEST_MAIN(.set_up = set_up)
