@@ -1,7 +1,7 @@
 -- Requests as browsers send them, for slugs WORD000001 to WORD plus COUNT in hex:
---   wrk … -s follow.lua URL -- WORD COUNT ORDER [REFERRER_BYTES]
+--   wrk … -s follow.lua URL -- WORD COUNT ORDER FIRST [REFERRER_BYTES]
 --
--- ORDER  turn    one after the other
+-- ORDER  turn    one after the other, from the slug after FIRST on
 --        zipf    by Zipf's law with exponent 1: the slug of rank r comes count/r times as often as the last
 --        new     a slug that was never requested before, each once
 --
@@ -27,7 +27,7 @@ local headers = {
 }
 
 local word, count, order
-local number = 0
+local number
 local requests = {}
 local head, tail
 local ranks
@@ -60,10 +60,10 @@ local function draw_ranks()
 end
 
 function init(args)
-	word, count, order = args[1], tonumber(args[2]), args[3]
+	word, count, order, number = args[1], tonumber(args[2]), args[3], tonumber(args[4])
 	math.randomseed(os.time() + seed)
-	if args[4] then
-		headers["Referer"] = "https://news.example/" .. string.rep("x", tonumber(args[4]))
+	if args[5] then
+		headers["Referer"] = "https://news.example/" .. string.rep("x", tonumber(args[5]))
 	end
 	if order == "turn" and count <= PREPARED then
 		for i = 1, count do

@@ -158,10 +158,10 @@ def answered(redirector):
 
 
 def ask(redirector, visitors, requests):
-    """Returns how many were answered: at least so many."""
+    """Returns how many were answered: at least so many. Each step goes on where the last one ended, or memory would have its links."""
     before, seen = answered(redirector), 0
     for _ in range(STEPS_MAX):
-        load.run(redirector, visitors, STEP_S)
+        load.run(redirector, dataclasses.replace(visitors, first=int(before + seen)), STEP_S)
         seen = answered(redirector) - before
         if seen >= requests:
             return seen

@@ -18,6 +18,7 @@ class Load:
     word: str
     slugs: int
     order: str = "turn"
+    first: int = 0
     connections: int = 64
     referrer_bytes: int = 0
 
@@ -61,7 +62,7 @@ def read(output):
 
 def command_of(contender, load, seconds):
     command = ["wrk", "-t1", f"-c{load.connections}", f"-d{seconds}s", "--latency", "--timeout", "10s", "-s", SCRIPT, contender.url]
-    command += ["--", load.word, str(load.slugs), load.order]
+    command += ["--", load.word, str(load.slugs), load.order, str(load.first)]
     return command + ([str(load.referrer_bytes)] if load.referrer_bytes else [])
 
 
