@@ -148,7 +148,7 @@ def test_everything_can_be_created_and_copied_in_them(env, hostile, visitor):
     hostile.goto("/links?edit=new")
     page.get_by_text("Campaign parameters").click()
     page.get_by_label("Destination", exact=True).fill("example.com/second")
-    page.get_by_label("Source", exact=True).fill("letter")
+    page.get_by_label("UTM source", exact=True).fill("letter")
     page.get_by_text("Start, end and limit").click()
     page.get_by_label("Ends", exact=True).fill("2099-01-01T10:00")
     page.get_by_role("dialog").get_by_role("button", name="Create link").click()

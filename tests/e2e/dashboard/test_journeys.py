@@ -102,7 +102,7 @@ def saved_url(page, user, before):
 def test_campaign_parameters_stay_whatever_is_typed_first(page, window, user):
     window.goto("/links?edit=new")
     page.get_by_text("Campaign parameters").click()
-    page.get_by_label("Source", exact=True).press_sequentially("letter")
+    page.get_by_label("UTM source", exact=True).press_sequentially("letter")
     page.get_by_label("Destination", exact=True).fill("example.com/spring?a=1#top")
     page.get_by_label("Medium", exact=True).press_sequentially("mail")
     page.get_by_role("dialog").get_by_role("button", name="Create link").click()
@@ -120,7 +120,7 @@ def test_campaign_parameters_stay_whatever_is_typed_first(page, window, user):
     page.get_by_label("Destination", exact=True).fill("https://example.com/summer?utm_source=poster")
     page.get_by_label("Title", exact=True).fill("Poster")
     page.get_by_text("Campaign parameters").click()
-    expect(page.get_by_label("Source", exact=True)).to_have_value("poster")
+    expect(page.get_by_label("UTM source", exact=True)).to_have_value("poster")
     expect(page.get_by_label("Medium", exact=True)).to_have_value("")
     page.get_by_role("button", name="Save", exact=True).click()
     assert saved_url(page, user, second) == "https://example.com/summer?utm_source=poster"
@@ -132,14 +132,14 @@ def test_a_template_fills_in_campaign_parameters_and_keeps_what_was_typed(page, 
     form.get_by_text("Campaign parameters").click()
     field = lambda name: form.get_by_label(name, exact=True)
     expect(form.get_by_role("button", name="Save template")).to_be_disabled()
-    field("Source").fill("letter & more")
+    field("UTM source").fill("letter & more")
     field("Medium").fill("mail")
     field("New template").fill("Letter")
     field("New template").press("Enter")
     expect(field("Template")).to_have_value("Letter")
     assert user.call("GET", "/api/utm-templates").json["templates"] == [{"name": "Letter", "utm_source": "letter & more", "utm_medium": "mail", "utm_campaign": "", "utm_term": "", "utm_content": ""}]
     assert window.violations() == []
-    field("Source").fill("poster")
+    field("UTM source").fill("poster")
     field("Campaign").fill("spring")
     field("Destination").fill("https://bücher.example/?utm_source=a&x=1&utm_source=b#grün")
     field("Template").select_option("Letter")

@@ -106,6 +106,7 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     expect(page.get_by_role("row").filter(has_text=anonymous.email)).to_contain_text("Blocked")
     assert anonymous.call("GET", "/api/links").status == 403
     window.press("Audit log")
+    page.get_by_role("searchbox", name="Account").fill(user.email)
     expect(page.get_by_role("row").filter(has_text="user.").first).to_be_visible()
 
 

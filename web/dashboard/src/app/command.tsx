@@ -126,7 +126,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
       : [];
     const isAdmin = currentUser()?.role === "admin";
     const pages = pagesOf((access) => (access === "person" || access === "anyone" ? true : access === "administrator" ? isAdmin : can(access))).map(
-      ([path, title]): Entry => ({ id: path, icon: "right", text: t(title), note: t("command.page"), run: go(href(path)) }),
+      ([path, { icon = "right", title }]): Entry => ({ id: path, icon, text: t(title), note: t("command.page"), run: go(href(path)) }),
     );
     const others = workspaces.filter((each) => !each.deleted_at && each.id !== currentWorkspaceId());
     const rooms = others.map((each): Entry => ({ id: `workspace-${each.id}`, icon: "home", text: each.name, note: t("workspace"), run: go(inWorkspace(each.id)) }));

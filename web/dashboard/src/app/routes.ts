@@ -1,4 +1,5 @@
 import type { ComponentType } from "preact";
+import type { IconName } from "../components/icons";
 import type { Key } from "../i18n";
 import { ROLES, type Role } from "../lib/roles";
 
@@ -10,6 +11,8 @@ export interface PageProps {
 export interface Route {
   pattern: RegExp;
   title: Key;
+  /** Of a page that menus lead to. */
+  icon?: IconName;
   /** Anyone, any person who is logged in, an administrator of the instance, or the least role in the workspace that the page shows. */
   access: "anyone" | "person" | "administrator" | Role;
   /** Without the account's menu, also for somebody who is logged in. */
@@ -29,26 +32,26 @@ export const ROUTES: readonly Route[] = [
   { pattern: /^\/confirm$/, title: "confirm", access: "anyone", load: () => import("../pages/confirm") },
   { pattern: /^\/shared$/, title: "shared", access: "anyone", isBare: true, load: () => import("../pages/shared") },
   { pattern: /^\/invitation$/, title: "invitation", access: "anyone", isBare: true, load: () => import("../pages/invitation") },
-  { pattern: /^\/statistics$/, title: "overview", access: "viewer", load: () => import("../pages/overview") },
-  { pattern: /^\/(?:links)?$/, title: "links", access: "viewer", isFirst: true, load: () => import("../pages/links") },
-  { pattern: /^\/links\/bulk$/, title: "bulk", access: "editor", load: () => import("../pages/bulk") },
+  { pattern: /^\/statistics$/, title: "overview", icon: "chart", access: "viewer", load: () => import("../pages/overview") },
+  { pattern: /^\/(?:links)?$/, title: "links", icon: "link", access: "viewer", isFirst: true, load: () => import("../pages/links") },
+  { pattern: /^\/links\/bulk$/, title: "bulk", icon: "upload", access: "editor", load: () => import("../pages/bulk") },
   { pattern: /^\/links\/(\d+)$/, title: "link", access: "viewer", load: () => import("../pages/link") },
-  { pattern: /^\/tags$/, title: "tags", access: "viewer", load: () => import("../pages/tags") },
-  { pattern: /^\/live$/, title: "live", access: "viewer", load: () => import("../pages/live") },
-  { pattern: /^\/keys$/, title: "keys", access: "editor", load: () => import("../pages/keys") },
-  { pattern: /^\/shares$/, title: "shares", access: "viewer", load: () => import("../pages/shares") },
-  { pattern: /^\/members$/, title: "members", access: "viewer", load: () => import("../pages/members") },
-  { pattern: /^\/workspace$/, title: "workspace", access: "viewer", load: () => import("../pages/workspace") },
-  { pattern: /^\/audit$/, title: "audit", access: "admin", load: () => admin("Audit") },
-  { pattern: /^\/workspaces$/, title: "workspaces", access: "person", load: () => import("../pages/workspaces") },
-  { pattern: /^\/account$/, title: "account", access: "person", load: () => import("../pages/account") },
-  { pattern: /^\/admin\/health$/, title: "health", access: "administrator", load: () => admin("Health") },
-  { pattern: /^\/admin\/users$/, title: "users", access: "administrator", load: () => admin("Users") },
-  { pattern: /^\/admin\/hosts$/, title: "hosts", access: "administrator", load: () => admin("Hosts") },
-  { pattern: /^\/admin\/reports$/, title: "reports", access: "administrator", load: () => admin("Reports") },
-  { pattern: /^\/admin\/mail$/, title: "mail", access: "administrator", load: () => admin("Mail") },
-  { pattern: /^\/admin\/apps$/, title: "apps", access: "administrator", load: () => admin("Apps") },
-  { pattern: /^\/admin\/audit$/, title: "audit", access: "administrator", load: () => admin("Audit") },
+  { pattern: /^\/tags$/, title: "tags", icon: "tag", access: "viewer", load: () => import("../pages/tags") },
+  { pattern: /^\/live$/, title: "live", icon: "pulse", access: "viewer", load: () => import("../pages/live") },
+  { pattern: /^\/keys$/, title: "keys", icon: "key", access: "editor", load: () => import("../pages/keys") },
+  { pattern: /^\/shares$/, title: "shares", icon: "send", access: "viewer", load: () => import("../pages/shares") },
+  { pattern: /^\/members$/, title: "members", icon: "users", access: "viewer", load: () => import("../pages/members") },
+  { pattern: /^\/workspace$/, title: "workspace", icon: "settings", access: "viewer", load: () => import("../pages/workspace") },
+  { pattern: /^\/audit$/, title: "audit", icon: "list", access: "admin", load: () => admin("Audit") },
+  { pattern: /^\/workspaces$/, title: "workspaces", icon: "home", access: "person", load: () => import("../pages/workspaces") },
+  { pattern: /^\/account$/, title: "account", icon: "user", access: "person", load: () => import("../pages/account") },
+  { pattern: /^\/admin\/health$/, title: "health", icon: "check", access: "administrator", load: () => admin("Health") },
+  { pattern: /^\/admin\/users$/, title: "users", icon: "user", access: "administrator", load: () => admin("Users") },
+  { pattern: /^\/admin\/hosts$/, title: "hosts", icon: "shield", access: "administrator", load: () => admin("Hosts") },
+  { pattern: /^\/admin\/reports$/, title: "reports", icon: "flag", access: "administrator", load: () => admin("Reports") },
+  { pattern: /^\/admin\/mail$/, title: "mail", icon: "mail", access: "administrator", load: () => admin("Mail") },
+  { pattern: /^\/admin\/apps$/, title: "apps", icon: "phone", access: "administrator", load: () => admin("Apps") },
+  { pattern: /^\/admin\/audit$/, title: "audit", icon: "list", access: "administrator", load: () => admin("Audit") },
 ];
 
 export const routeOf = (path: string): Route | undefined => ROUTES.find((each) => each.pattern.test(path));
@@ -56,10 +59,10 @@ export const routeOf = (path: string): Route | undefined => ROUTES.find((each) =
 /** The least role that a page of a workspace needs; undefined for other pages. */
 export const roleNeeded = (route: Route | undefined): Role | undefined => ROLES.find((each) => each === route?.access);
 
-/** The pages with an address of their own and no part that varies, which the person may see. */
-export function pagesOf(isAllowed: (access: Route["access"]) => boolean): (readonly [path: string, title: Key])[] {
+/** The pages with an address of their own and no part that varies, which the person may see, by path. */
+export function pagesOf(isAllowed: (access: Route["access"]) => boolean): (readonly [path: string, route: Route])[] {
   const paths = ROUTES.map((each) => [each.pattern.source.replaceAll(/[\^$\\?]|\(\?:|\)/g, ""), each] as const);
-  return paths.filter(([path, each]) => each.access !== "anyone" && !/[(\[]/.test(path) && isAllowed(each.access)).map(([path, each]) => [path, each.title] as const);
+  return paths.filter(([path, each]) => each.access !== "anyone" && !/[(\[]/.test(path) && isAllowed(each.access));
 }
 
 export const isOfWorkspace = (path: string): boolean => roleNeeded(routeOf(path)) !== undefined;

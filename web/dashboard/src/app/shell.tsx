@@ -1,12 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Icon, type IconName, Logo } from "../components/icons";
+import { Icon, Logo } from "../components/icons";
 import { SelectField } from "../components/field";
 import { Menu, type MenuItem } from "../components/menu";
 import { languages, setLanguage, t, useLanguage } from "../i18n";
 import { useInstance } from "./instance";
 import { isMac, useKeys } from "./keyboard";
 import { href, inWorkspace, navigate, usePlace } from "./router";
+import { routeOf } from "./routes";
 import { asApiError } from "../api/client";
 import { explain } from "../components/feedback";
 import { can, currentUser, currentWorkspace, logout, useUser, useWorkspaces } from "./session";
@@ -15,11 +16,12 @@ import { notify } from "./toasts";
 
 const isAt = (here: string, path: string) => here === path || here.startsWith(`${path}/`) || (path === "/links" && here === "/");
 
-function NavLink({ path, icon, text, isTab = false }: { path: string; icon: IconName; text: string; isTab?: boolean }) {
+function NavLink({ path, text, isTab = false }: { path: string; text: string; isTab?: boolean }) {
   const isHere = isAt(usePlace().path, path);
+  const icon = routeOf(path)?.icon;
   return (
     <a class={isTab ? undefined : "nav-link"} href={href(path)} aria-current={isHere ? "page" : undefined}>
-      <Icon name={icon} />
+      {icon && <Icon name={icon} />}
       {text}
     </a>
   );
@@ -48,27 +50,27 @@ function Navigation({ isAdmin }: { isAdmin: boolean }) {
     <nav class="nav" aria-label={t("navigation")}>
       {can("viewer") && (
         <>
-          <NavLink path="/links" icon="link" text={t("links")} />
-          <NavLink path="/statistics" icon="chart" text={t("overview")} />
-          <NavLink path="/live" icon="pulse" text={t("live")} />
-          <NavLink path="/tags" icon="tag" text={t("tags")} />
-          <NavLink path="/shares" icon="send" text={t("shares")} />
+          <NavLink path="/links" text={t("links")} />
+          <NavLink path="/statistics" text={t("overview")} />
+          <NavLink path="/live" text={t("live")} />
+          <NavLink path="/tags" text={t("tags")} />
+          <NavLink path="/shares" text={t("shares")} />
           <p class="nav-title">{t("workspace")}</p>
-          <NavLink path="/members" icon="users" text={t("members")} />
+          <NavLink path="/members" text={t("members")} />
         </>
       )}
-      {can("editor") && <NavLink path="/keys" icon="key" text={t("keys")} />}
-      {can("viewer") && <NavLink path="/workspace" icon="settings" text={t("settings")} />}
+      {can("editor") && <NavLink path="/keys" text={t("keys")} />}
+      {can("viewer") && <NavLink path="/workspace" text={t("settings")} />}
       {isAdmin && (
         <>
           <p class="nav-title">{t("administration")}</p>
-          <NavLink path="/admin/health" icon="check" text={t("health")} />
-          <NavLink path="/admin/users" icon="user" text={t("users")} />
-          <NavLink path="/admin/hosts" icon="shield" text={t("hosts")} />
-          <NavLink path="/admin/reports" icon="flag" text={t("reports")} />
-          <NavLink path="/admin/mail" icon="mail" text={t("mail")} />
-          <NavLink path="/admin/apps" icon="phone" text={t("apps")} />
-          <NavLink path="/admin/audit" icon="list" text={t("audit")} />
+          <NavLink path="/admin/health" text={t("health")} />
+          <NavLink path="/admin/users" text={t("users")} />
+          <NavLink path="/admin/hosts" text={t("hosts")} />
+          <NavLink path="/admin/reports" text={t("reports")} />
+          <NavLink path="/admin/mail" text={t("mail")} />
+          <NavLink path="/admin/apps" text={t("apps")} />
+          <NavLink path="/admin/audit" text={t("audit")} />
         </>
       )}
     </nav>
@@ -80,17 +82,17 @@ function TabBar() {
   if (!can("viewer")) return null;
   return (
     <nav class="tabbar" aria-label={t("navigation.short")}>
-      <NavLink isTab path="/links" icon="link" text={t("links")} />
+      <NavLink isTab path="/links" text={t("links")} />
       {can("editor") ? (
         <a href={href("/links", { edit: "new" })}>
           <Icon name="plus" />
           {t("new")}
         </a>
       ) : (
-        <NavLink isTab path="/tags" icon="tag" text={t("tags")} />
+        <NavLink isTab path="/tags" text={t("tags")} />
       )}
-      <NavLink isTab path="/statistics" icon="chart" text={t("overview")} />
-      <NavLink isTab path="/live" icon="pulse" text={t("live")} />
+      <NavLink isTab path="/statistics" text={t("overview")} />
+      <NavLink isTab path="/live" text={t("live")} />
     </nav>
   );
 }

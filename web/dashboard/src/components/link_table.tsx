@@ -106,7 +106,7 @@ function LinkCell({ link, creator, onTag }: { link: Link; creator: string | unde
     : link.expires_at && link.state !== "disabled" ? formatEnd(link.expires_at)
     : undefined;
   const deciding = sayDeciding(link);
-  const notes = [when ?? link.title, creator].filter(Boolean);
+  const notes = [when, creator].filter(Boolean);
   return (
     <div class="link-cell">
       <Site url={link.original_url} />
@@ -121,6 +121,7 @@ function LinkCell({ link, creator, onTag }: { link: Link; creator: string | unde
           )}
           {link.state !== "deleted" && <CopyButton text={link.short_url} label={t("copy.link", { url })} />}
           <StateBadges link={link} />
+          {link.title && <span class="link-title muted">{link.title}</span>}
           {link.tags.slice(0, TAGS_SHOWN).map((tag) => (
             <TagDot tag={tag} key={tag} onTag={onTag} />
           ))}

@@ -16,6 +16,9 @@ const SUGGESTED: Partial<Record<Subject, readonly string[]>> = {
 /** What browsers name too, and what is no country. */
 const NO_COUNTRIES = ["AC", "CP", "CQ", "DG", "EA", "EU", "EZ", "IC", "QO", "TA", "UN", "XA", "XB", "ZZ"];
 
+/** What people call some countries, in small letters. */
+const ALSO_CALLED: Readonly<Record<string, string>> = { usa: "US", america: "US", amerika: "US", uk: "GB", england: "GB", "great britain": "GB", großbritannien: "GB", holland: "NL" };
+
 /** All countries that the browser can name. A code of the past, as DD, has the name of what it became. */
 function countries(): string[] {
   const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
@@ -29,7 +32,7 @@ export const nameOf = (subject: Subject, value: string): string => (["country", 
 
 /** What somebody means who types a name or a code; undefined: no country, or no language. */
 export function valueOf(subject: Subject, typed: string, known = suggestionsOf(subject)): string | undefined {
-  const wanted = typed.trim();
+  const wanted = (subject === "country" && ALSO_CALLED[typed.trim().toLowerCase()]) || typed.trim();
   const value = known.find((each) => [each, nameOf(subject, each)].some((name) => name.toLowerCase() === wanted.toLowerCase()));
   if (value || !["country", "language"].includes(subject)) return value ?? wanted;
   return subject === "language" && /^[a-z]{2,3}(-[a-z\d]{2,8})*$/i.test(wanted) ? wanted : undefined;

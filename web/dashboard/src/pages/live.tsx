@@ -162,14 +162,14 @@ export default function LivePage() {
             </div>
             <div>
               <dt class="muted">{t("live.countries")}</dt>
-              <dd class="metric-count">{formatCount(countries)}</dd>
+              <dd class="metric-count">{isLost && visits.length === 0 ? "–" : formatCount(countries)}</dd>
             </div>
           </dl>
           <Pulses visits={frozen ?? visits} />
         </section>
         <section class="card live-stream" aria-label={t("visits")}>
           {shown.length === 0 ? (
-            <Empty icon="pulse" title={t("live.none")} text={t("live.none.text")}>
+            <Empty icon="pulse" title={t(isLost ? "live.off" : "live.none")} text={isLost ? undefined : t("live.none.text")}>
               <a class="button" href={href("/links")}>
                 {t("overview.none.action")}
               </a>

@@ -74,7 +74,7 @@ function Row({ report, items }: { report: Report; items: MenuItem[] }) {
           </div>
         )}
       </td>
-      <td>
+      <td class="report-reason">
         <strong>{t(`report.${report.reason}`)}</strong>
         {report.details && <div class="report-details">{report.details}</div>}
         {report.email && <div class="muted">{report.email}</div>}
