@@ -93,8 +93,13 @@ enum http_progress http_problem_respond(struct http_exchange *x, unsigned status
                                         const char *detail,
                                         const struct http_problem_fields *fields)
 {
-	struct json *problem =
-		http_problem_new(status, kind, detail, http_exchange_request_id(x), fields);
+	return http_problem_send(
+		x, status,
+		http_problem_new(status, kind, detail, http_exchange_request_id(x), fields));
+}
+
+enum http_progress http_problem_send(struct http_exchange *x, unsigned status, struct json *problem)
+{
 	struct strbuf text;
 	strbuf_init(&text, PROBLEM_BYTES_MAX);
 	json_write(problem, &text);

@@ -49,6 +49,10 @@ enum http_progress http_problem_respond(struct http_exchange *x, unsigned status
                                         const char *detail,
                                         const struct http_problem_fields *fields);
 
+/* The same with what http_problem_new has made, to which the caller has added members. Takes problem. */
+enum http_progress http_problem_send(struct http_exchange *x, unsigned status,
+                                     struct json *problem);
+
 /* An http_error_response that writes a problem. */
 void http_problem_error_response(void *ctx, struct http_exchange *x, unsigned status,
                                  const char *detail);

@@ -174,8 +174,8 @@ enum http_progress password_reset_request(void *ctx, struct http_exchange *x)
 	if (!mail_queue_is_on(r))
 		return response_problem(
 			r, 409, "no-mail",
-			"This server sends no mail. Ask an administrator for a link "
-			"that sets a new password once.");
+			"This server sends no mail. Ask one of its administrators for a "
+			"link that sets a new password once.");
 	enum err err = count_mail(r, email);
 	if (err == ERR_LIMIT)
 		return HTTP_COMPLETE;
@@ -216,7 +216,7 @@ static void respond(struct request *r, enum err err)
 		response_problem(
 			r, 403, "wrong-token",
 			"The token is wrong, was used or has expired. Ask for a new mail, or an "
-			"administrator for a new token.");
+			"administrator of this server for a new token.");
 	else
 		response_failure(r, err);
 }

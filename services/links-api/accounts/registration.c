@@ -20,7 +20,7 @@ bool registration_is_possible(struct request *r)
 		return true;
 	response_problem(
 		r, 403, "registration-closed",
-		"Nobody can register at this server. Ask an administrator for an account.");
+		"Nobody can register at this server. Ask one of its administrators for an account.");
 	return false;
 }
 
@@ -70,8 +70,8 @@ bool registration_admits(struct request *r, const struct credentials *wanted,
 		return false;
 	if (is_set_to(r->api, "invite") && !invitation->id) {
 		response_problem(r, 403, "registration-closed",
-		                 "Registering at this server needs an invitation. Ask an "
-		                 "administrator for one.");
+		                 "Registering at this server needs an invitation. Ask one of "
+		                 "its administrators.");
 		return false;
 	}
 	if (!*domains || registration_is_domain_of(domains, wanted->email))

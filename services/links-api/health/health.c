@@ -71,6 +71,7 @@ static enum err read_backlog(struct pg_conn *conn, struct health_backlog *out)
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_int(&params, HEALTH_COUNTED_MAX);
+	pg_params_int(&params, HEALTH_MAIL_LATE_S);
 	enum err err = pg_conn_query(
 		conn,
 		"SELECT clock_timestamp(), (SELECT count(*) FROM consumer_offsets), "
@@ -81,7 +82,9 @@ static enum err read_backlog(struct pg_conn *conn, struct health_backlog *out)
 		"LIMIT $1) AS ended), "
 		"least((SELECT min(state_since) FROM links WHERE state = 'EXPIRED'), "
 		"(SELECT min(state_since) FROM links WHERE state = 'DELETED')), "
-		"(SELECT max(version) FROM schema_migrations) "
+		"(SELECT max(version) FROM schema_migrations), "
+		"EXISTS (SELECT FROM mail_outbox WHERE state = 'waiting' "
+		"AND created_at < clock_timestamp() - $2::bigint * interval '1 second') "
 		"FROM (SELECT count(*) AS n, min(hour) AS oldest "
 		"FROM (SELECT hour FROM rollup_delta LIMIT $1) AS first) AS deltas",
 		&params, &rows);
@@ -94,6 +97,7 @@ static enum err read_backlog(struct pg_conn *conn, struct health_backlog *out)
 		out->to_purge = pg_result_int(rows, 0, 5);
 		out->oldest_to_purge_us = time_or_zero(rows, 6);
 		out->schema_version = pg_result_int(rows, 0, 7);
+		out->is_mail_late = pg_result_bool(rows, 0, 8);
 	}
 	pg_result_free(rows);
 	return err;
@@ -335,6 +339,8 @@ struct json *health_json(const struct health_report *report, const struct health
 	judge_counting(backlog, problems);
 	judge_outbox(backlog, problems);
 	judge_janitor(backlog, problems);
+	if (backlog->is_mail_late)
+		add_problem(problems, "WaymarkMailFailing", "mail_outbox");
 	struct json *answer = json_new_object();
 	json_set_time(answer, "checked_at", report->checked_at_us);
 	json_set(answer, "services", services_json(report));

@@ -18,6 +18,7 @@
 #define HEALTH_COUNTED_MAX 10000
 #define HEALTH_HALTED_MAX 100
 #define HEALTH_LOCKS_MAX 32
+#define HEALTH_MAIL_LATE_S 600
 
 struct health_partition {
 	char topic[250];
@@ -50,6 +51,8 @@ struct health_backlog {
 	/* Expired and deleted links. */
 	int64_t to_purge;
 	int64_t oldest_to_purge_us;
+	/* A mail has waited for longer than HEALTH_MAIL_LATE_S. */
+	bool is_mail_late;
 	int64_t schema_version;
 	size_t halted_count;
 	struct health_partition halted[HEALTH_HALTED_MAX];

@@ -392,7 +392,8 @@ bool authentication_authorize(struct request *r, unsigned permission)
 	bool is_of_instance =
 		permission == PERMISSION_ADMIN_READ || permission == PERMISSION_ADMIN_WRITE;
 	if (is_of_instance && !r->has_admin_role) {
-		response_problem(r, 403, "forbidden", "This endpoint requires an administrator.");
+		response_problem(r, 403, "forbidden",
+		                 "This endpoint requires an administrator of this server.");
 		return false;
 	}
 	if (r->role < rule->least) {
@@ -438,8 +439,9 @@ enum http_progress authentication_send_error(struct request *r, enum request_aut
 	if (login == REQUEST_AUTH_INVALID && r->credentials.kind == REQUEST_SESSION)
 		session_clear_cookie(r);
 	if (login == REQUEST_AUTH_BLOCKED)
-		return response_problem(r, 403, "blocked",
-		                        "An administrator has blocked this account.");
+		return response_problem(
+			r, 403, "blocked",
+			"An administrator of this server has blocked this account.");
 	return response_unauthorized(r, login);
 }
 

@@ -215,11 +215,24 @@ static const struct ending endings[] = {
 	  "Whoever made this invitation may no longer invite. Ask for a new one." },
 };
 
+/* Names what the open invitation named, and nobody who may no longer invite. */
+static enum http_progress send_ended(struct request *r, const struct invitation *invitation,
+                                     const struct ending *ending)
+{
+	bool can_ask = *invitation->inviter && strcmp(ending->state, "void") != 0;
+	struct json *problem = http_problem_new(404, ending->kind, ending->detail,
+	                                        http_exchange_request_id(r->exchange), NULL);
+	json_set_text(problem, "workspace",
+	              invitation->workspace_id ? invitation->workspace : NULL);
+	json_set_text(problem, "invited_by_name", can_ask ? invitation->inviter : NULL);
+	return http_problem_send(r->exchange, 404, problem);
+}
+
 static enum http_progress refuse_ended(struct request *r, const struct invitation *invitation)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
 		if (strcmp(endings[i].state, invitation->state) == 0)
-			return response_problem(r, 404, endings[i].kind, endings[i].detail);
+			return send_ended(r, invitation, &endings[i]);
 	return response_problem(r, 404, "no-invitation",
 	                        "No invitation has this token, or it has ended, or its workspace "
 	                        "is deleted. Ask for a new one.");

@@ -12,7 +12,6 @@
 
 static struct json *row_json(const struct request *r, const struct pg_result *rows, size_t row)
 {
-	(void)r;
 	struct json *member = json_new_object();
 	json_set_int(member, "user_id", pg_result_int(rows, row, 0));
 	json_set_text(member, "email", pg_result_text(rows, row, 1));
@@ -20,6 +19,10 @@ static struct json *row_json(const struct request *r, const struct pg_result *ro
 	json_set_text(member, "role", pg_result_text(rows, row, 3));
 	json_set_bool(member, "is_sponsor", pg_result_bool(rows, row, 4));
 	json_set_time(member, "created_at", pg_result_time(rows, row, 5));
+	if (r->role >= WORKSPACE_ADMIN)
+		json_set_bool(member, "second_factor", pg_result_bool(rows, row, 6));
+	else
+		json_set_null(member, "second_factor");
 	return member;
 }
 
@@ -32,7 +35,8 @@ enum http_progress member_handlers_list(void *ctx, struct http_exchange *x)
 	pg_params_int(&params, WORKSPACE_STORE_MEMBERS_MAX);
 	return response_rows(
 		ctx, "members",
-		"SELECT u.id, u.email, u.name, m.role, u.id = w.sponsor_id, m.created_at "
+		"SELECT u.id, u.email, u.name, m.role, u.id = w.sponsor_id, m.created_at, "
+		"u.totp_confirmed_at IS NOT NULL "
 		"FROM members m JOIN users u ON u.id = m.user_id "
 		"JOIN workspaces w ON w.id = m.workspace_id "
 		"WHERE m.workspace_id = $1 ORDER BY m.created_at, u.id LIMIT $2",

@@ -256,6 +256,14 @@ def test_backlogs_and_locks_are_shown_with_their_problems(service, database):
     }  # fmt: skip
 
 
+def test_a_mail_that_waits_is_a_problem_after_ten_minutes(service, database):
+    admin = User(service, database, "admin")
+    for age, wanted in (("9 min", set()), ("11 min", {("WaymarkMailFailing", "mail_outbox")})):
+        database.run("INSERT INTO mail_outbox (kind, address, data, created_at) VALUES ('test', 'a@b.example', '{}', clock_timestamp() - %s::interval)", age)
+        assert problems(health(admin), "WaymarkMailFailing") == wanted
+    database.run("DELETE FROM mail_outbox WHERE address = 'a@b.example'")
+
+
 def test_a_stale_outbox_is_a_problem(service, database):
     admin = User(service, database, "admin")
     database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1 WHERE name = 'waymark_outbox_relay'")

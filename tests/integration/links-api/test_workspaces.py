@@ -120,12 +120,18 @@ def test_an_operator_can_leave_making_workspaces_to_administrators(start, databa
 # --- members ---
 
 
+def test_only_admins_and_owners_see_who_has_a_second_factor(team, database):
+    database.run("UPDATE users SET totp_secret = decode(repeat('00', 20), 'hex'), totp_confirmed_at = clock_timestamp() WHERE id = %s", team.editor.id)
+    for name, wanted in (("owner", [False, False, True, False]), ("admin", [False, False, True, False]), ("viewer", [None] * 4)):
+        assert [each["second_factor"] for each in team.of(name).call("GET", "/api/members").json["members"]] == wanted
+
+
 def test_members_see_each_other_and_strangers_nothing(team, expect):
     members = team.of("viewer").call("GET", "/api/members").json["members"]
     assert [(each["user_id"], each["role"], each["is_sponsor"]) for each in members] == [
         (team.owner.id, "owner", True), (team.admin.id, "admin", False), (team.editor.id, "editor", False), (team.viewer.id, "viewer", False)
     ]  # fmt: skip
-    assert members[0]["email"] == team.owner.email and set(members[0]) == {"user_id", "email", "name", "role", "is_sponsor", "created_at"}
+    assert members[0]["email"] == team.owner.email and set(members[0]) == {"user_id", "email", "name", "role", "is_sponsor", "created_at", "second_factor"}
     expect(team.of("stranger").call("GET", "/api/members"), 404)
     expect(team.of("stranger").call("GET", "/api/workspace"), 404)
 
@@ -249,6 +255,7 @@ def test_an_invitation_makes_a_member_once(team, database, expect):
     for path in ("look", "accept"):
         again = team.stranger.call("POST", f"/api/invitations/{path}", {"token": made["token"]})
         assert kind_of(again) == (404, "invitation-used")
+        assert (again.json["workspace"], again.json["invited_by_name"]) == ("Team", None)
     entries = database.run("SELECT action, actor_id, details FROM audit_log WHERE workspace_id = %s AND action ~ 'invitation|member' ORDER BY id", team.id)
     assert entries == [("invitation.create", team.admin.id, {}), ("member.create", team.stranger.id, {"invited_by": team.admin.id, "role": "editor"})]
 
@@ -263,13 +270,18 @@ def test_an_invitation_for_another_address_is_refused_without_naming_it(team, pe
 
 def test_whoever_holds_an_ended_invitation_is_told_why_and_its_maker_still_sees_the_expired_one(team, database):
     def end_of(token):
-        kinds = {kind_of(team.stranger.call("POST", f"/api/invitations/{path}", {"token": token})) for path in ("look", "accept")}
+        answers = [team.stranger.call("POST", f"/api/invitations/{path}", {"token": token}) for path in ("look", "accept")]
+        kinds = {kind_of(each) for each in answers}
         assert len(kinds) == 1, kinds
+        is_known = (404, "no-invitation") not in kinds
+        for each in answers:
+            assert {name: each.json[name] for name in ("workspace", "invited_by_name") if name in each.json} == ({"workspace": "Team", "invited_by_name": "Ada"} if is_known else {})
         return kinds.pop()
 
     def listed():
         return [(each["id"], each["state"]) for each in team.of("admin").call("GET", "/api/invitations").json["invitations"]]
 
+    database.run("UPDATE users SET name = 'Ada' WHERE id = %s", team.admin.id)
     first, second = (invite(team.of("admin"), team.stranger.email) for _ in range(2))
     assert end_of(first["token"]) == (404, "invitation-replaced") and listed() == [(second["invitation"]["id"], "open")]
     database.run("UPDATE invitations SET expires_at = clock_timestamp()")
@@ -301,7 +313,8 @@ def test_the_invitations_of_who_may_no_longer_invite_end_and_the_log_says_so(tea
         assert entries == [(getattr(team, by).id, made["invitation"]["id"])]
         entry = team.of("owner").call("GET", "/api/audit?action=invitation.end").json["entries"][0]
         assert entry["subject_name"] == team.stranger.email
-    assert kind_of(team.stranger.call("POST", "/api/invitations/accept", {"token": made["token"]})) == (404, "invitation-revoked")
+    ended = team.stranger.call("POST", "/api/invitations/accept", {"token": made["token"]})
+    assert kind_of(ended) == (404, "invitation-revoked") and ended.json["invited_by_name"] is None, "who made it may no longer invite"
     assert [each["state"] for each in team.of("owner").call("GET", "/api/invitations").json["invitations"]] == ["void"]
 
 

@@ -59,6 +59,9 @@ TEST_CASE(names_what_is_late)
 	b->as_of_us = 0;
 	assert_problem(b, "WaymarkCountingStalled");
 	b = healthy();
+	b->is_mail_late = true;
+	assert_problem(b, "WaymarkMailFailing");
+	b = healthy();
 	b->outbox.oldest_us = 11 * CLOCK_US_PER_S;
 	assert_problem(b, "WaymarkOutboxStale");
 }
