@@ -48,7 +48,7 @@ def test_a_closed_instance_offers_nothing_to_strangers(window):
     for path, said in (("/start", "Log in to create links"), ("/login", "Welcome back"), ("/register", "By invitation only.")):
         window.goto(path)
         expect(page.get_by_text(said)).to_be_visible()
-        expect(page.get_by_text("By invitation only. Ask an administrator.")).to_be_visible()
+        expect(page.get_by_text("By invitation only. Ask an administrator of this server.")).to_be_visible()
         expect(page.get_by_role("link", name="Log in").first).to_be_visible()
         expect(page.get_by_role("link", name="Create account")).to_have_count(0)
         expect(page.get_by_role("textbox")).to_have_count(2 if path == "/login" else 0)
@@ -79,7 +79,7 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     window.press("Links")
     expect(page.get_by_role("row").filter(has_text=link["slug"])).to_contain_text("Blocked")
     window.goto(f"/links/{link['id']}")
-    expect(page.get_by_text("An administrator has blocked its site")).to_be_visible()
+    expect(page.get_by_text("An administrator of this server has blocked its site")).to_be_visible()
     window.goto("/admin/hosts")
     window.press("Unblock evil.example")
     expect(page.get_by_role("row").filter(has_text="evil.example")).to_have_count(0)

@@ -153,6 +153,9 @@ def test_texts_of_a_report_are_text(page, window, reader, user):
     addresses = [made(user, tag=payload[:50], title=payload, text=payload)[0] for payload in PAYLOADS[::4]]
     window.goto("/shares")
     expect(page.locator("tbody tr")).to_have_count(len(shares) + len(addresses))
+    page.get_by_role("button", name="New link:").first.click()
+    expect(page.get_by_role("dialog").get_by_label("Title", exact=True)).to_have_value("")
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Edit:").first.click()
     expect(page.get_by_label("Text", exact=True)).to_have_value(PAYLOADS[::4][-1])
     assert not page.evaluate("window.hit")

@@ -10,6 +10,11 @@ interface Toast {
 
 const SHOWN_MS = 5_000;
 const UNDO_MS = 30_000;
+/** After the pointer or the focus has left it. */
+const HELD_MS = 1_000;
+
+/** The messages stay while the pointer or the focus is on one. */
+const isHeld = () => document.querySelector(".toasts:is(:hover, :focus-within)") !== null;
 
 const toasts = createStore<readonly Toast[]>([]);
 let lastId = 0;
@@ -18,12 +23,16 @@ function dismiss(id: number): void {
   toasts.set(toasts.get().filter((toast) => toast.id !== id));
 }
 
+function dismissLater(id: number, ms: number): void {
+  setTimeout(() => (isHeld() ? dismissLater(id, HELD_MS) : dismiss(id)), ms);
+}
+
 /** A message that offers to undo something stays longer, unless the next such message replaces it. */
 export function notify(text: string, options: { undo?: () => void; isError?: boolean } = {}): void {
   const id = ++lastId;
   const others = options.undo ? toasts.get().filter((toast) => !toast.undo) : toasts.get();
   toasts.set([...others.slice(-2), { id, text, isError: options.isError ?? false, undo: options.undo }]);
-  setTimeout(() => dismiss(id), options.undo ? UNDO_MS : SHOWN_MS);
+  dismissLater(id, options.undo ? UNDO_MS : SHOWN_MS);
 }
 
 /** For a change after which what a message offers can no longer be undone, or has been; also for the end of a session. */

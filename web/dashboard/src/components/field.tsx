@@ -82,7 +82,7 @@ export function TextField({ label, hint, error, value, onInput, ...rest }: Input
 
 /** A code of the second factor. */
 export function CodeField({ value, hint = t("code.hint"), error, onInput }: { value: string; hint?: string; error?: ApiError; onInput: (value: string) => void }) {
-  return <TextField label={t("code")} hint={hint} autocomplete="one-time-code" autocapitalize="off" spellcheck={false} maxLength={40} required value={value} error={error?.kind === "wrong-code" ? t("problem.wrong-code") : error?.fields.code} onInput={onInput} />;
+  return <TextField label={t("code")} hint={hint} autocomplete="one-time-code" autocapitalize="off" spellcheck={false} maxLength={40} required value={value} error={error?.kind === "wrong-code" ? t("code.wrong") : error?.fields.code} onInput={onInput} />;
 }
 
 type SelectProps = {

@@ -135,8 +135,9 @@ function AllValues({ source, dimension, turn, onPick, onClose, ...question }: Om
   const title = t(`dimension.${dimension}`);
   const items = (data?.items ?? []).filter((item) => formatValue(dimension, item.value).toLowerCase().includes(text.trim().toLowerCase()));
   const save = () => {
-    const head = [title, t("visits"), t("unique"), t("bots")];
-    saveCsv(formatCsv([head, ...items.map((item) => [formatValue(dimension, item.value), item.humans, item.unique_visitors, item.bots])]), fileName(dimension, source.name, range));
+    const head = [title, t("visits"), t("unique"), t("bots"), ...(isCompared ? [t("before.visits")] : [])];
+    const before = ({ compared }: Item) => (isCompared ? [compared ? shownCount(compared, bots) : ""] : []);
+    saveCsv(formatCsv([head, ...items.map((item) => [formatValue(dimension, item.value), item.humans, item.unique_visitors, item.bots, ...before(item)])]), fileName(dimension, source.name, range));
   };
   return (
     <Dialog isSheet title={title} onClose={onClose}>

@@ -133,8 +133,10 @@ export default function InvitationPage() {
   const [isEntering, setEntering] = useState(false);
   const { data, error, reload } = useQuery(token, (signal) => unwrap(api.POST("/api/invitations/look", { body: { token }, signal })));
   if (error?.status === 404 || token === "") {
+    const ended = error && error.kind !== "no-invitation" ? error.problem : undefined;
     return (
-      <Empty isPage title={t("invitation.ended")} text={error && error.kind !== "no-invitation" ? explain(error) : t("invitation.ended.text")}>
+      <Empty isPage title={t("invitation.ended")} text={ended && error ? explain(error) : t("invitation.ended.text")}>
+        {ended && <p>{t("invitation.again", { name: ended.workspace ?? location.host, by: ended.invited_by_name ?? t("invitation.somebody") })}</p>}
         <a class="button" href={href(user ? "/" : "/login")}>
           {t(user ? "missing.action" : "login")}
         </a>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { api, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { href } from "../app/router";
+import { href, navigate } from "../app/router";
 import { can, changeWorkspace, currentUser, currentWorkspace } from "../app/session";
 import { notify } from "../app/toasts";
 import { Confirm, Dialog } from "../components/dialog";
@@ -48,7 +48,7 @@ function MemberRow({ member, items }: { member: Member; items: MenuItem[] }) {
   return (
     <tr>
       <td class="cell-link">
-        <strong>{memberName(member)}</strong> {member.user_id === currentUser()?.id && <span class="badge">{t("member.you")}</span>}
+        <strong>{memberName(member)}</strong> {member.user_id === currentUser()?.id && <span class="badge">{t("member.you")}</span>} {member.second_factor && <span class="badge">{t("factor")}</span>}
         {member.name && <div class="muted">{member.email}</div>}
       </td>
       <td class="nowrap">{t(`role.${member.role}`)}</td>
@@ -95,6 +95,7 @@ export default function MembersPage() {
     const canLeave = isMe && !isLastOwner;
     return [
       ...(canChange ? [{ text: t("role.change"), icon: "shield", run: () => setChanging(member) } as const] : []),
+      ...(can("admin") ? [{ text: t("audit.of"), icon: "list", run: () => navigate(href("/audit", { actor: member.user_id })) } as const] : []),
       ...(canLeave || (canChange && !isMe) ? [{ text: t(isMe ? "member.leave" : "member.remove"), icon: isMe ? "logout" : "close", isDanger: true, run: () => setRemoving(member) } as const] : []),
     ];
   };

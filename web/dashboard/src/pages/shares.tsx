@@ -24,10 +24,12 @@ interface RowProps {
   share: Share;
   creator: string | undefined;
   onEdit: () => void;
+  /** Makes another one of the same link or tag: the address of this one is not shown again. */
+  onAgain: () => void;
   onRevoke: () => void;
 }
 
-function ShareRow({ share, creator, onEdit, onRevoke }: RowProps) {
+function ShareRow({ share, creator, onEdit, onAgain, onRevoke }: RowProps) {
   const password = t(share.has_password ? "shares.password.yes" : "shares.password.no");
   const used = share.last_used_at ? formatRelative(share.last_used_at) : t("never");
   const ends = share.expires_at ? formatDate(share.expires_at) : t("never");
@@ -53,6 +55,9 @@ function ShareRow({ share, creator, onEdit, onRevoke }: RowProps) {
             <button type="button" class="button" onClick={onEdit} aria-label={`${t("edit")}: ${nameOf(share)}`}>
               {t("edit")}
             </button>
+            <button type="button" class="button" onClick={onAgain} aria-label={`${t("shares.again")}: ${nameOf(share)}`}>
+              {t("shares.again")}
+            </button>
             <button type="button" class="button" onClick={onRevoke} aria-label={t("key.revoke.one", { name: nameOf(share) })}>
               {t("revoke")}
             </button>
@@ -66,6 +71,7 @@ function ShareRow({ share, creator, onEdit, onRevoke }: RowProps) {
 export default function SharesPage() {
   const { data, error, reload } = useQuery("shares", (signal) => unwrap(api.GET("/api/shares", { signal })));
   const [editing, setEditing] = useState<Share>();
+  const [again, setAgain] = useState<Share>();
   const [revoking, setRevoking] = useState<Share>();
   const action = useAction();
   const creatorOf = useCreators();
@@ -77,6 +83,7 @@ export default function SharesPage() {
     });
   const closeForm = () => {
     setEditing(undefined);
+    setAgain(undefined);
     reload();
   };
   return (
@@ -84,6 +91,7 @@ export default function SharesPage() {
       <header class="page-head">
         <h1>{t("shares")}</h1>
       </header>
+      {can("editor") && <p class="hint">{t("shares.how")}</p>}
       {(error ?? action.error) && <ErrorBox error={(error ?? action.error)!} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
       {data?.shares.length === 0 && (
@@ -96,11 +104,12 @@ export default function SharesPage() {
       {data && data.shares.length > 0 && (
         <Table caption={t("shares")} columns={[t("title"), ...[t("password"), t("last.used"), t("expires")].map((head) => [head, "wide-only"] as const)]}>
           {data.shares.map((share) => (
-            <ShareRow share={share} creator={creatorOf(share.created_by)} key={share.id} onEdit={() => setEditing(share)} onRevoke={() => setRevoking(share)} />
+            <ShareRow share={share} creator={creatorOf(share.created_by)} key={share.id} onEdit={() => setEditing(share)} onAgain={() => setAgain(share)} onRevoke={() => setRevoking(share)} />
           ))}
         </Table>
       )}
       {editing && <ShareDialog share={editing} name={nameOf(editing)} onClose={closeForm} />}
+      {again && <ShareDialog subject={again.link ? { link_id: again.link.id } : { tag: again.tag ?? "" }} name={subjectOf(again)} onClose={closeForm} />}
       {revoking && <Confirm title={t("key.revoke.title", { name: nameOf(revoking) })} text={t("shares.revoke.text")} action={t("revoke")} onConfirm={() => revoke(revoking)} onClose={() => setRevoking(undefined)} />}
     </>
   );

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { href, setParams, usePlace } from "../app/router";
+import { href, navigate, setParams, usePlace } from "../app/router";
 import { currentUser } from "../app/session";
 import { notify } from "../app/toasts";
 import { Confirm, Dialog } from "../components/dialog";
@@ -62,7 +62,7 @@ function UserRow({ user, items }: { user: Account; items: MenuItem[] }) {
         </div>
       </td>
       <td>
-        {user.role === "admin" && <span class="badge badge-admin">{t("role.admin")}</span>} {user.blocked && <span class="badge badge-disabled">{t("blocked")}</span>}
+        {user.role === "admin" && <span class="badge badge-admin">{t("role.admin")}</span>} {user.blocked && <span class="badge badge-disabled">{t("blocked")}</span>} {user.second_factor && <span class="badge">{t("factor")}</span>}
       </td>
       <td class="number wide-only">{user.links_per_day === null ? t("default") : user.links_per_day === "unlimited" ? t("unlimited") : formatCount(user.links_per_day)}</td>
       <td class="wide-only muted nowrap">{formatDate(user.created_at)}</td>
@@ -103,6 +103,7 @@ export default function UsersPage() {
     user.role === "admin" ? { text: t("admin.remove"), icon: "user", run: () => change(user, { role: "user" }) } : { text: t("admin.make"), icon: "shield", run: () => setAsked({ user, kind: "admin.make", body: { role: "admin" } }) },
     { text: t("quota.set"), icon: "filter", run: () => setQuotaOf(user) },
     { text: t("reset.make"), icon: "key", run: () => makeReset(user) },
+    { text: t("audit.of"), icon: "list", run: () => navigate(href("/admin/audit", { actor: user.id })) },
     ...(user.second_factor ? [{ text: t("factor.remove"), icon: "shield", isDanger: true, run: () => setFactorOf(user) } as const] : []),
     user.blocked ? { text: t("unblock"), icon: "play", run: () => change(user, { blocked: false }) } : { text: t("block"), icon: "pause", isDanger: true, run: () => setAsked({ user, kind: "block", body: { blocked: true } }) },
   ];
