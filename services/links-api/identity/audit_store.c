@@ -91,8 +91,8 @@ enum err audit_store_delete(const struct request *r, int64_t id, int64_t belongs
 
 #define SQL_BYTES_MAX 2048
 #define SELECT_ENTRIES                                                                             \
-	"SELECT id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details "  \
-	"FROM audit_log WHERE true"
+	"SELECT id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details, " \
+	"workspace_id FROM audit_log WHERE true"
 /* Only for the entries of one page. Names are not stored: a deleted account has none. */
 #define SELECT_NAMES                                                                                       \
 	"SELECT page.*, (SELECT email FROM users WHERE users.id = actor_id), "                             \
@@ -101,6 +101,7 @@ enum err audit_store_delete(const struct request *r, int64_t id, int64_t belongs
 	"WHEN 'link' THEN (SELECT slug FROM links WHERE links.id = subject_id) "                           \
 	"WHEN 'invitation' THEN (SELECT email FROM invitations WHERE invitations.id = subject_id) "        \
 	"WHEN 'share' THEN (SELECT slug FROM links WHERE links.id = (details ->> 'link_id')::bigint) END " \
+	", (SELECT name FROM workspaces WHERE workspaces.id = page.workspace_id) "                         \
 	"FROM (%s) AS page ORDER BY page.id DESC"
 
 /* Only the requested conditions: each has an index, which one generic plan would not use. */
@@ -147,12 +148,13 @@ static struct json *read_entry(const struct pg_result *rows, size_t row)
 	json_set_int(entry, "id", pg_result_int(rows, row, 0));
 	json_set_time(entry, "at", pg_result_time(rows, row, 1));
 	set_id(entry, "actor_id", rows, row, 2);
-	set_name(entry, "actor_email", rows, row, 9);
+	set_name(entry, "actor_email", rows, row, 10);
 	set_id(entry, "key_id", rows, row, 3);
 	json_set_text(entry, "action", pg_result_text(rows, row, 4));
 	json_set_text(entry, "subject_type", pg_result_text(rows, row, 5));
 	json_set_int(entry, "subject_id", pg_result_int(rows, row, 6));
-	set_name(entry, "subject_name", rows, row, 10);
+	set_name(entry, "subject_name", rows, row, 11);
+	set_name(entry, "workspace_name", rows, row, 12);
 	json_set_text(entry, "request_id", pg_result_text(rows, row, 7));
 	bool is_json = json_parse(text, strlen(text), &details, reason) == OK;
 	json_set(entry, "details", is_json ? details : json_new_object());

@@ -709,7 +709,7 @@ def test_admins_see_what_happened_in_their_workspace_alone(team, people, expect)
     team.editor.create()
     log = team.of("admin").call("GET", "/api/audit").json
     assert [(each["action"], each["actor_id"]) for each in log["entries"]] == [("link.create", team.editor.id), ("workspace.create", team.owner.id)]
-    assert log["entries"][0]["subject_name"] == link["slug"] and log["entries"][0]["actor_email"] == team.editor.email
+    assert log["entries"][0]["workspace_name"] == "Team" and log["entries"][0]["subject_name"] == link["slug"] and log["entries"][0]["actor_email"] == team.editor.email
     page = team.of("owner").call("GET", "/api/audit?limit=1&action=workspace.create").json
     assert len(page["entries"]) == 1
     for name in ("editor", "viewer"):

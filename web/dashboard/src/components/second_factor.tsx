@@ -50,9 +50,11 @@ function FirstCode({ offer, onCodes }: { offer: Schemas["SecondFactorSecret"]; o
         <p class="mono" translate={false}>
           {offer.secret.replace(/(.{4})(?=.)/g, "$1 ")} <CopyButton isSecret text={offer.secret} label={t("factor.copy")} />
         </p>
-        <a class="button narrow-only" href={offer.otpauth_url}>
-          {t("factor.open")}
-        </a>
+        <p class="narrow-only">
+          <a class="button" href={offer.otpauth_url}>
+            {t("factor.open")}
+          </a>
+        </p>
       </div>
       <CodeField value={code} hint={t("factor.hint")} error={error} onInput={setCode} />
       <div class="button-row">

@@ -1,7 +1,6 @@
-import { api, type Schemas, unwrap, type Workspace } from "../api/client";
+import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href, setParams, usePlace } from "../app/router";
-import { useWorkspaces } from "../app/session";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { FilterField } from "../components/field";
 import { CursorPages, Table } from "../components/table";
@@ -14,20 +13,20 @@ const PAGE_SIZE = 50;
 type Entry = Schemas["AuditEntry"];
 
 /** Members of details that the page names elsewhere, or that only programs read. */
-const HIDDEN = ["slug", "host", "link_id", "version"];
+const HIDDEN = ["slug", "host", "link_id", "version", "workspace_id"];
 
-/** A detail as people read it: names of workspaces and members in the place of their numbers, where they are known. */
-function describe(details: Entry["details"], nameOf: (id: number) => string | undefined, workspaces: readonly Workspace[]): string {
+/** Details as people read them: names of members in the place of their numbers, where they are known. */
+function describe(details: Entry["details"], nameOf: (id: number) => string | undefined): string {
   const show = (name: string, value: unknown): string => {
     if (typeof value === "boolean") return t(value ? "yes" : "no");
-    if (name === "workspace_id") return workspaces.find((each) => each.id === value)?.name ?? String(value);
     if (/_by$/.test(name)) return nameOf(Number(value)) ?? String(value);
     if (/_at$/.test(name)) return formatTime(String(value));
     return tMaybe(`role.${String(value)}`) ?? (typeof value === "string" ? value : JSON.stringify(value));
   };
   return Object.entries(details as Record<string, unknown>)
+    .sort()
     .filter(([name, value]) => !HIDDEN.includes(name) && value !== null)
-    .map(([name, value]) => `${tMaybe(`audit.detail.${name}`) ?? tMaybe(name.replace(/^has_|_(id|at)$/, "")) ?? name}: ${show(name, value)}`)
+    .map(([name, value]) => `${tMaybe(`audit.detail.${name}`) ?? tMaybe(name.replace(/^has_|_at$/, "")) ?? name}: ${show(name, value)}`)
     .join(", ");
 }
 
@@ -51,7 +50,6 @@ export default function AuditPage() {
   const isOfInstance = path !== "/audit";
   const actor = params.get("actor") ?? "";
   const creatorOf = useCreators();
-  const workspaces = useWorkspaces();
   const query = { cursor: params.get("cursor") ?? undefined, action: params.get("action") ?? undefined, limit: PAGE_SIZE };
   const load = async (signal: AbortSignal) => {
     const actor_id = actor ? await findActor(actor, isOfInstance, signal) : undefined;
@@ -88,10 +86,11 @@ export default function AuditPage() {
                 <code class="nowrap">{entry.action}</code>
                 <div class="muted">
                   {entry.subject_type} {subjectOf(entry)}
+                  {isOfInstance && entry.workspace_name && ` · ${entry.workspace_name}`}
                 </div>
               </td>
               <td>{entry.actor_id ? <a href={href(path, { actor: entry.actor_id })}>{entry.actor_email ?? entry.actor_id}</a> : t("audit.nobody")}</td>
-              <td class="wide-only muted">{describe(entry.details, isOfInstance ? () => undefined : creatorOf, workspaces)}</td>
+              <td class="wide-only muted">{describe(entry.details, isOfInstance ? () => undefined : creatorOf)}</td>
               <td class="wide-only mono muted">
                 <span class="ellipsis" title={entry.request_id}>
                   {entry.request_id}

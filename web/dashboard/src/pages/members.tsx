@@ -95,7 +95,7 @@ export default function MembersPage() {
     const canLeave = isMe && !isLastOwner;
     return [
       ...(canChange ? [{ text: t("role.change"), icon: "shield", run: () => setChanging(member) } as const] : []),
-      ...(can("admin") ? [{ text: t("audit.of"), icon: "list", run: () => navigate(href("/audit", { actor: member.user_id })) } as const] : []),
+      ...(can("admin") && !isMe ? [{ text: t("audit.of"), icon: "list", run: () => navigate(href("/audit", { actor: member.user_id })) } as const] : []),
       ...(canLeave || (canChange && !isMe) ? [{ text: t(isMe ? "member.leave" : "member.remove"), icon: isMe ? "logout" : "close", isDanger: true, run: () => setRemoving(member) } as const] : []),
     ];
   };
