@@ -668,7 +668,7 @@ def test_a_key_is_made_changed_and_gets_a_new_secret(page, window, user):
     first.token = page.locator(".secret").text_content()
     dialog.get_by_role("button", name="Done").click()
     line = page.get_by_role("row").filter(has_text="Nightly report")
-    expect(line).to_contain_text("visits:read")
+    expect(line).to_contain_text("Read single visits")
     expect(line).to_contain_text("spring")
 
     line.get_by_role("button", name="Actions for Nightly report").click()
@@ -684,7 +684,7 @@ def test_a_key_is_made_changed_and_gets_a_new_secret(page, window, user):
     page.get_by_role("menuitem", name="Change").click()
     dialog.get_by_label("Read single visits").uncheck()
     dialog.get_by_role("button", name="Save").click()
-    expect(line).not_to_contain_text("visits:read")
+    expect(line).not_to_contain_text("Read single visits")
     assert second.call("GET", "/api/visits").status == 403
 
     line.get_by_role("button", name="Actions for Nightly report").click()

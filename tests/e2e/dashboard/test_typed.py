@@ -56,6 +56,19 @@ def test_an_address_is_shortened_and_copied_from_anywhere(page, window, user):
     expect(page.get_by_text("Nothing matches")).to_be_visible()
 
 
+def test_what_is_typed_before_the_box_is_there_arrives(page, window, user):
+    held = []
+    page.route(re.compile("/assets/command-"), lambda route: held.append(route))
+    window.goto("/tags")
+    window.settle()
+    with page.expect_request(re.compile("/assets/command-")):
+        page.keyboard.press("Control+k")
+    page.keyboard.type("cable")  # C alone is the form for a new link
+    held[0].continue_()
+    expect(page.get_by_role("combobox", name="Find or shorten")).to_have_value("cable")
+    expect(page.get_by_role("dialog")).to_have_count(1)
+
+
 # Letter by letter, however busy the machine is.
 TYPE_AT_ONCE = """(field, text) => {
   const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set;

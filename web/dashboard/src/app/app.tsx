@@ -4,7 +4,7 @@ import { type ApiError, asApiError, type Workspace } from "../api/client";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { type Key, loadMoreTexts, t, useLanguage } from "../i18n";
 import { loadCode } from "../lib/load_code";
-import { HelpDialog, useGlobalKeys } from "./keyboard";
+import { awaitBox, HelpDialog, useGlobalKeys } from "./keyboard";
 import { currentWorkspaceId } from "../lib/workspace";
 import { currentPlace, href, navigate, usePlace } from "./router";
 import { type PageProps, roleNeeded, type Route, routeOf } from "./routes";
@@ -64,7 +64,11 @@ export function App() {
   const [loaded, setLoaded] = useState<Loaded>();
   const [isHelpOpen, setHelpOpen] = useState(false);
   const [isCommandOpen, setCommandOpen] = useState(false);
-  const openCommand = () => setCommandOpen(Boolean(user));
+  const openCommand = () => {
+    if (!user) return;
+    awaitBox();
+    setCommandOpen(true);
+  };
   useGlobalKeys(() => setHelpOpen(true), openCommand);
 
   const route = routeOf(path);

@@ -14,6 +14,7 @@ import { looksLikeUrl, normalizeUrl } from "../lib/urls";
 import { useThrottled } from "../lib/use_throttled";
 import { currentWorkspaceId } from "../lib/workspace";
 import { pageTitle } from "./instance";
+import { takeTyped } from "./keyboard";
 import { href, inWorkspace, navigate } from "./router";
 import { pagesOf } from "./routes";
 import { can, currentUser, useWorkspaces } from "./session";
@@ -92,6 +93,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
   const links = useLinks(isUrl || !can("viewer") ? "" : text.trim());
   const workspaces = useWorkspaces();
   useEffect(() => void (can("viewer") && loadTags().catch(() => {})), []);
+  useEffect(() => setText((typed) => takeTyped() + typed), []); // the dialog is open and has the focus
 
   const go = (to: string) => () => {
     onClose();

@@ -42,8 +42,43 @@ function create(): void {
   if (can("editor") && currentPlace().path !== "/links") navigate(href("/links", { edit: "new" }));
 }
 
+const OPENS_WITHIN_MS = 5000;
+let typedAhead = "";
+let typesAheadUntil = 0;
+
+/** What is typed or pasted after Ctrl+K is meant for the box, also while its code is on its way. */
+function keepTyped(event: KeyboardEvent | ClipboardEvent): void {
+  if (Date.now() > typesAheadUntil || document.querySelector("dialog[open]")) return;
+  const text = "clipboardData" in event ? event.clipboardData?.getData("text") : event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey ? event.key : "";
+  if (!text) return;
+  event.preventDefault();
+  event.stopPropagation();
+  typedAhead += text;
+}
+
+/** The box of Ctrl+K is about to open. */
+export function awaitBox(): void {
+  typesAheadUntil = Date.now() + OPENS_WITHIN_MS;
+}
+
+/** What was typed for the box before it could take keys itself, once. */
+export function takeTyped(): string {
+  const text = typedAhead;
+  typedAhead = "";
+  typesAheadUntil = 0;
+  return text;
+}
+
 /** Ctrl+K or ⌘K, wherever the focus is. */
 function useCommandKey(run: () => void): void {
+  useLayoutEffect(() => {
+    addEventListener("keydown", keepTyped, true);
+    addEventListener("paste", keepTyped, true);
+    return () => {
+      removeEventListener("keydown", keepTyped, true);
+      removeEventListener("paste", keepTyped, true);
+    };
+  }, []);
   useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "k" || event.altKey || event.shiftKey || event.ctrlKey === event.metaKey) return;

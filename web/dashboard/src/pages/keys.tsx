@@ -142,11 +142,15 @@ function KeyRow({ apiKey, onTask }: { apiKey: ApiKey; onTask: (task: Task) => vo
         {apiKey.old_secret_until && <div class="hint">{t("key.overlap.until", { time: formatTime(apiKey.old_secret_until) })}</div>}
       </td>
       <td>
-        {apiKey.scopes.map((scope) => (
-          <code class="scope" key={scope} title={apiKey.unusable_scopes.includes(scope) ? t("key.scope.unusable") : undefined}>
-            {apiKey.unusable_scopes.includes(scope) ? <s>{scope}</s> : scope}
-          </code>
-        ))}
+        {apiKey.scopes.map((scope, at) => {
+          const isUnusable = apiKey.unusable_scopes.includes(scope);
+          return (
+            <span key={scope} title={isUnusable ? t("key.scope.unusable") : scope}>
+              {at > 0 && ", "}
+              {isUnusable ? <s>{t(`scope.${scope}`)}</s> : t(`scope.${scope}`)}
+            </span>
+          );
+        })}
         <TagList tags={apiKey.tags} />
       </td>
       <td class="wide-only muted">{apiKey.last_used_at ? formatRelative(apiKey.last_used_at) : t("never")}</td>
