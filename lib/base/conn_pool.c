@@ -142,6 +142,9 @@ static void *run_health_check(void *arg)
 		pthread_mutex_unlock(&pool->mutex);
 		enum err err = probe(pool, failing, &conn, &timed_out);
 		pthread_mutex_lock(&pool->mutex);
+		/* It began before the failure of a caller, and proves nothing. */
+		if (err == OK && pool->failing && !failing)
+			continue;
 		set_reachable(pool, err == OK);
 		pool->is_down = err != OK;
 		pool->checked_breaks = breaks;
