@@ -23,6 +23,7 @@ CREATE TABLE users (
     -- The second factor (services/links-api/identity/second_factor.h). A secret without a time is only
     -- offered. Nobody but links-api may read these.
     totp_secret      bytea CHECK (octet_length(totp_secret) = 20),
+    totp_offered_at  timestamptz,
     totp_confirmed_at timestamptz CHECK (totp_secret IS NOT NULL OR totp_confirmed_at IS NULL),
     totp_step        bigint NOT NULL DEFAULT 0, -- of the code that was used last
     recovery_codes   bytea[], -- SHA-256 of those that are left

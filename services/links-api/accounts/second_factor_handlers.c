@@ -61,7 +61,7 @@ struct change {
 	char hash[PASSWORD_HASH_SIZE];
 	pg_pool_work work;
 	/* Of work. */
-	char secret[SECOND_FACTOR_SECRET_SIZE];
+	struct second_factor_offer offer;
 	struct json *codes;
 	bool has_fresh_session;
 };
@@ -69,7 +69,7 @@ struct change {
 static enum err offer_on(void *ctx, struct pg_conn *conn)
 {
 	struct change *c = ctx;
-	return second_factor_offer(conn, c->user.id, c->secret);
+	return second_factor_offer(conn, c->user.id, &c->offer);
 }
 
 static enum err record(const struct change *c, struct pg_conn *conn, const char *action)
@@ -96,12 +96,14 @@ static void send_secret(const struct change *c)
 	struct request *r = c->job.request;
 	struct strbuf url;
 	strbuf_init(&url, URL_BYTES_MAX);
-	second_factor_url(strstr(r->api->base->url, "://") + 3, c->user.email, c->secret, &url);
+	second_factor_url(strstr(r->api->base->url, "://") + 3, c->user.email, c->offer.secret,
+	                  &url);
 	if (strbuf_status(&url) == OK) {
 		struct json *response = json_new_object();
-		json_set_text(response, "secret", c->secret);
+		json_set_text(response, "secret", c->offer.secret);
 		json_set_text(response, "otpauth_url", url.data);
-		response_json(r, 201, response);
+		json_set_bool(response, "replaces_earlier", c->offer.replaces_earlier);
+		response_json(r, c->offer.is_new ? 201 : 200, response);
 	} else {
 		response_failure(r, ERR_INTERNAL);
 	}

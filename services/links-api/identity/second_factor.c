@@ -114,24 +114,46 @@ static struct json *make_recovery_codes(struct sql_column *hashes)
 
 #define HAS_FACTOR "id = $1 AND totp_confirmed_at IS NOT NULL"
 
-enum err second_factor_offer(struct pg_conn *conn, int64_t user_id,
-                             char secret[static SECOND_FACTOR_SECRET_SIZE])
+static enum err write_secret(const uint8_t bytes[static SECOND_FACTOR_SECRET_BYTES],
+                             char out[static SECOND_FACTOR_SECRET_SIZE])
 {
-	uint8_t bytes[SECOND_FACTOR_SECRET_BYTES];
 	char *text = NULL;
-	struct pg_params params = { 0 };
-	entropy_fill(bytes, sizeof(bytes));
-	if (oath_base32_encode((const char *)bytes, sizeof(bytes), &text, NULL) != OATH_OK)
+	if (oath_base32_encode((const char *)bytes, SECOND_FACTOR_SECRET_BYTES, &text, NULL) !=
+	    OATH_OK)
 		return ERR_INTERNAL;
-	snprintf(secret, SECOND_FACTOR_SECRET_SIZE, "%s", text);
+	snprintf(out, SECOND_FACTOR_SECRET_SIZE, "%s", text);
 	free(text);
+	return OK;
+}
+
+enum err second_factor_offer(struct pg_conn *conn, int64_t user_id, struct second_factor_offer *out)
+{
+	uint8_t made[SECOND_FACTOR_SECRET_BYTES], kept[SECOND_FACTOR_SECRET_BYTES] = { 0 };
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	entropy_fill(made, sizeof(made));
 	pg_params_int(&params, user_id);
-	pg_params_bytes(&params, bytes, sizeof(bytes));
-	enum err err = pg_conn_query_int(conn,
-	                                 "UPDATE users SET totp_secret = $2 WHERE id = $1 AND "
-	                                 "totp_confirmed_at IS NULL RETURNING id",
-	                                 &params, &user_id);
-	return err == ERR_NOT_FOUND ? ERR_CONFLICT : err;
+	pg_params_bytes(&params, made, sizeof(made));
+	pg_params_int(&params, SECOND_FACTOR_OFFER_S);
+	enum err err = pg_conn_query(
+		conn,
+		"WITH old AS (SELECT totp_secret, totp_secret IS NOT NULL AND totp_offered_at > "
+		"clock_timestamp() - $3::bigint * interval '1 second' AS is_young FROM users "
+		"WHERE id = $1 AND totp_confirmed_at IS NULL FOR NO KEY UPDATE) "
+		"UPDATE users u SET totp_secret = CASE WHEN is_young THEN old.totp_secret ELSE $2 END, "
+		"totp_offered_at = CASE WHEN is_young THEN totp_offered_at ELSE clock_timestamp() END "
+		"FROM old WHERE id = $1 RETURNING u.totp_secret, old.totp_secret IS NOT NULL",
+		&params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_CONFLICT;
+	if (err == OK) {
+		pg_result_bytes(rows, 0, 0, kept, sizeof(kept));
+		out->is_new = memcmp(kept, made, sizeof(kept)) == 0;
+		out->replaces_earlier = out->is_new && pg_result_bool(rows, 0, 1);
+		err = write_secret(kept, out->secret);
+	}
+	pg_result_free(rows);
+	return err;
 }
 
 /* ERR_NOT_FOUND: none in this state. */

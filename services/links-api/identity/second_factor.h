@@ -29,6 +29,7 @@
 #define SECOND_FACTOR_DIGITS 6
 #define SECOND_FACTOR_STEP_S 30
 #define SECOND_FACTOR_RECOVERY_CODES 10
+#define SECOND_FACTOR_OFFER_S 3600
 /* As people type a code: digits in groups, or a recovery code. */
 #define SECOND_FACTOR_TYPED_MAX 40
 
@@ -60,12 +61,19 @@ enum err second_factor_step(const uint8_t secret[static SECOND_FACTOR_SECRET_BYT
 void second_factor_url(const char *issuer, const char *email, const char *secret,
                        struct strbuf *out);
 
+struct second_factor_offer {
+	char secret[SECOND_FACTOR_SECRET_SIZE];
+	bool is_new;
+	/* An app may have an earlier secret, which is worthless now. */
+	bool replaces_earlier;
+};
+
 /*
- * Stores a new secret, which is no factor before its first code; another call replaces it.
- * ERR_CONFLICT: the account has a factor.
+ * A secret, which is no factor before its first code. For SECOND_FACTOR_OFFER_S, or until a new password,
+ * it is the same again. ERR_CONFLICT: the account has a factor.
  */
 enum err second_factor_offer(struct pg_conn *conn, int64_t user_id,
-                             char secret[static SECOND_FACTOR_SECRET_SIZE]) MUST_CHECK;
+                             struct second_factor_offer *out) MUST_CHECK;
 
 /*
  * Inside a transaction. The first code: the offered secret becomes the factor. Sessions but session_id and all access tokens

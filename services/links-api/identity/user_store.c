@@ -166,6 +166,8 @@ static enum err change_one(struct pg_conn *conn, const char *sql, const struct p
 	", resets AS (DELETE FROM password_resets r USING changed c WHERE r.user_id = c.id), "     \
 	"confirmations AS (DELETE FROM email_confirmations e USING changed c "                     \
 	"WHERE e.user_id = c.id)"
+/* What was offered to whoever knew the old password. */
+#define END_OFFER "totp_secret = CASE WHEN totp_confirmed_at IS NOT NULL THEN totp_secret END, "
 #define END_SESSIONS(which)                                                                        \
 	", ended AS (DELETE FROM sessions s USING changed c WHERE s.user_id = c.id" which ")"
 
@@ -178,7 +180,7 @@ enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *o
 	pg_params_text(&params, new_hash);
 	return pg_conn_query_int(
 		conn,
-		"WITH changed AS (UPDATE users SET password_hash = $3, token_generation = token_generation + 1, "
+		"WITH changed AS (UPDATE users SET password_hash = $3, token_generation = token_generation + 1, " END_OFFER
 		"updated_at = clock_timestamp() WHERE id = $1 AND password_hash = $2 RETURNING id)" END_RESETS
 			END_SESSIONS("") " SELECT id FROM changed",
 		&params, &id);
@@ -251,7 +253,7 @@ enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[sta
 		conn,
 		"WITH used AS (DELETE FROM password_resets WHERE " IS_VALID_RESET
 		" RETURNING user_id, is_mailed), changed AS ("
-		"UPDATE users SET password_hash = $2, token_generation = token_generation + 1, "
+		"UPDATE users SET password_hash = $2, token_generation = token_generation + 1, " END_OFFER
 		"email_confirmed_at = CASE WHEN is_mailed THEN COALESCE(email_confirmed_at, clock_timestamp()) "
 		"ELSE email_confirmed_at END, "
 		"updated_at = clock_timestamp() FROM used WHERE id = used.user_id RETURNING id)" END_RESETS

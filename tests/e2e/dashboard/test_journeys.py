@@ -11,6 +11,7 @@ from waiting import wait_until
 
 from dashboard.addresses import BERLIN, GOOGLE
 from dashboard.browser import PASSWORD, expect
+from dashboard.test_pages import PHONE, WIDE
 
 
 def row(page, slug):
@@ -728,7 +729,14 @@ def test_a_second_factor_is_set_up_and_asked_for_at_the_next_login(page, window,
     expect(card.get_by_text("Wrong, old or used code.")).to_have_count(1)
     assert card.get_by_role("link", name="Open in your app", include_hidden=True).get_attribute("href").startswith("otpauth://totp/")
     assert window.violations() == [] and window.cut_off() == []
+    # A phone has the app: its link comes before what another device scans.
+    window.resize(*PHONE)
+    assert card.get_by_role("link", name="Open in your app").bounding_box()["y"] < card.locator(".qr-preview").bounding_box()["y"]
+    window.resize(*WIDE)
     secret = base64.b32decode(card.locator("p.mono").inner_text().replace(" ", ""))
+    # The app that has scanned it is right after a reload too.
+    page.reload()
+    card.get_by_role("button", name="Set up").press("Enter")
     code.fill(totp(secret, int(time.time()) // 30))
     code.press("Enter")
     codes = card.locator("pre").inner_text().split()

@@ -44,16 +44,18 @@ function FirstCode({ offer, onCodes }: { offer: Schemas["SecondFactorSecret"]; o
   return (
     <form class="form" onSubmit={submit}>
       {error && <ErrorBox error={error} />}
-      <p>{t("factor.scan")}</p>
+      {offer.replaces_earlier && <p>{t("factor.replaced", { host: location.host })}</p>}
+      <p class="narrow-only">
+        <a class="button" href={offer.otpauth_url}>
+          {t("factor.open")}
+        </a>
+      </p>
+      <p class="narrow-only">{t("factor.scan.phone")}</p>
+      <p class="wide-only">{t("factor.scan")}</p>
       <div class="qr-preview">
         <QrImage text={offer.otpauth_url} label={t("factor.qr")} />
         <p class="mono" translate={false}>
           {offer.secret.replace(/(.{4})(?=.)/g, "$1 ")} <CopyButton isSecret text={offer.secret} label={t("factor.copy")} />
-        </p>
-        <p class="narrow-only">
-          <a class="button" href={offer.otpauth_url}>
-            {t("factor.open")}
-          </a>
         </p>
       </div>
       <CodeField value={code} hint={t("factor.hint")} error={error} onInput={setCode} />
