@@ -519,6 +519,22 @@ def test_the_number_of_members_is_that_of_now(team, enter, user):
     expect(window.page.get_by_role("link", name="5 members")).to_be_visible()
 
 
+def test_a_role_that_somebody_else_changes_shows_without_a_reload(team, enter):
+    """Pages ask for roles at most every five seconds."""
+    window = enter(team.viewer)
+    page = window.page
+    window.goto(f"/w/{team.id}/links")
+    expect(page.get_by_role("link", name="API keys")).to_have_count(0)
+    me = team.viewer.call("GET", "/api/auth/me").json["user"]["id"]
+    for role, keys in (("admin", 1), ("viewer", 0)):
+        team.call("PATCH", f"/members/{me}", {"role": role})
+        time.sleep(5)
+        page.get_by_role("link", name="Members").first.click()
+        expect(page.get_by_role("link", name="API keys")).to_have_count(keys)
+        expect(page.get_by_role("button", name="Invite")).to_have_count(keys)
+        page.get_by_role("link", name="Tags").first.click()
+
+
 def test_a_workspace_is_deleted_only_after_its_name_and_restored(team, enter):
     link = team.create()
     window = enter(team.owner)

@@ -16,7 +16,7 @@ const { buildSync } = createRequire(dashboard)("esbuild");
 const names = process.argv.length > 2 ? process.argv.slice(2) : readdirSync(here).filter((name) => name.endsWith(".test.ts"));
 const folder = mkdtempSync(join(tmpdir(), "waymark-unit-"));
 try {
-  const options = { bundle: true, platform: "node", format: "esm", jsx: "automatic", jsxImportSource: "preact", outExtension: { ".js": ".mjs" }, logLevel: "error" };
+  const options = { bundle: true, platform: "node", format: "esm", jsx: "automatic", jsxImportSource: "preact", outExtension: { ".js": ".mjs" }, logLevel: "error", external: ["../pages/*"] };
   const define = { "location.origin": '"http://localhost"' };
   buildSync({ ...options, define, entryPoints: names.map((name) => join(here, name)), outdir: folder, nodePaths: [join(dashboard, "node_modules")] });
   const files = readdirSync(folder).map((name) => join(folder, name));

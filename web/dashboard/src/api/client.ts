@@ -68,7 +68,7 @@ const isSessionOver = ({ response, error }: Outcome<unknown>) => response.status
 /** Where the session has ended, the person logs in again above the page, and the request is sent once more. */
 async function call(method: string, path: string, options?: Options): Promise<Outcome<unknown>> {
   const outcome = await send(method, path, options);
-  if (!isSessionOver(outcome) || options?.headers?.Authorization || !(await onUnauthorized())) return outcome;
+  if (!isSessionOver(outcome) || options?.headers?.Authorization || !(await handlers.onUnauthorized())) return outcome;
   return send(method, path, options);
 }
 
@@ -77,18 +77,22 @@ const caller = (method: string) => (path: string, options?: Options) => call(met
 /** With the types of openapi-fetch and a tenth of its code. */
 export const api = { GET: caller("GET"), POST: caller("POST"), PUT: caller("PUT"), PATCH: caller("PATCH"), DELETE: caller("DELETE") } as unknown as Client<paths>;
 
-let onUnauthorized: () => Promise<boolean> = async () => false;
-let onUnknownZone: () => void = () => {};
-let onLoginNeeds: (kind: string) => void = () => {};
+interface RejectionHandlers {
+  /** The session has ended. Whether the person is logged in again. */
+  onUnauthorized: () => Promise<boolean>;
+  /** The server does not know the time zone. */
+  onUnknownZone: () => void;
+  /** A second factor or a confirmed address is missing. */
+  onLoginNeeds: (kind: string) => void;
+  /** The person may not do it, or may not see what it is about. */
+  onRefused: () => void;
+}
 
-/**
- * Called when a request is rejected because the session has ended, the server does not know the time zone, or a second factor or a
- * confirmed address is missing. unauthorized: whether the person is logged in again.
- */
-export function setRejectionHandlers(unauthorized: () => Promise<boolean>, unknownZone: () => void, loginNeeds: (kind: string) => void): void {
-  onUnauthorized = unauthorized;
-  onUnknownZone = unknownZone;
-  onLoginNeeds = loginNeeds;
+const nothing = () => {};
+let handlers: RejectionHandlers = { onUnauthorized: async () => false, onUnknownZone: nothing, onLoginNeeds: nothing, onRefused: nothing };
+
+export function setRejectionHandlers(next: RejectionHandlers): void {
+  handlers = next;
 }
 
 interface Outcome<T> {
@@ -115,8 +119,9 @@ export async function unwrap<T>(call: Promise<Outcome<T>>, rejected = () => {}):
   if (outcome.response.ok) return outcome.data as T;
   const error = toApiError(outcome.response, outcome.error);
   if (isSessionOver(outcome)) rejected();
-  if (error.fields.tz) onUnknownZone();
-  if (error.kind === "second-factor-required" || error.kind === "address-unconfirmed") onLoginNeeds(error.kind);
+  if (error.fields.tz) handlers.onUnknownZone();
+  if (error.kind === "second-factor-required" || error.kind === "address-unconfirmed") handlers.onLoginNeeds(error.kind);
+  else if (error.status === 403 || error.status === 404) handlers.onRefused();
   throw error;
 }
 

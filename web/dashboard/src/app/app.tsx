@@ -8,7 +8,7 @@ import { awaitBox, HelpDialog, useGlobalKeys } from "./keyboard";
 import { currentWorkspaceId } from "../lib/workspace";
 import { currentPlace, href, navigate, usePlace } from "./router";
 import { type PageProps, roleNeeded, type Route, routeOf } from "./routes";
-import { can, currentWorkspace, sessionError, useFactorNeeded, useSessionOver, useUser, useWorkspaces } from "./session";
+import { can, currentWorkspace, refreshRoles, sessionError, useFactorNeeded, useSessionOver, useUser, useWorkspaces } from "./session";
 import { useZoneSetting } from "./settings";
 import { Shell } from "./shell";
 import { Toasts } from "./toasts";
@@ -37,7 +37,8 @@ const isHere = (workspace: number | undefined) => !workspace || workspace === cu
 function whyMissing(workspaces: readonly Workspace[]): [title: Key, text: Key] {
   const { workspace } = currentPlace();
   if (workspaces.some((each) => each.id === workspace && each.deleted_at)) return ["workspace.deleted", "problem.workspace-deleted"];
-  if (!isHere(workspace)) return ["workspace.missing", "workspace.missing.text"];
+  const isLost = currentWorkspaceId() !== 0 && !currentWorkspace() && workspaces.some((each) => !each.deleted_at); // the person is no member any more
+  if (!isHere(workspace) || isLost) return ["workspace.missing", "workspace.missing.text"];
   return currentWorkspace() ? ["missing.title", "missing.text"] : ["workspaces.none", "workspaces.none.text"];
 }
 
@@ -81,6 +82,8 @@ export function App() {
     // Who logs out may have gone on to a page of guests already.
     if (needsLogin && currentPlace().path === path) navigate(placeWithoutLogin(), { replace: true });
   }, [needsLogin, path]);
+
+  useEffect(() => refreshRoles(), [path]);
 
   useEffect(() => {
     if (isAllowed && role && !workspace) navigate(href(path) + location.search, { replace: true });

@@ -34,8 +34,8 @@ export function setUser(next: User | null): void {
 }
 
 export const useWorkspaces = (): readonly Workspace[] => useStore(workspaces);
-/** The one that this document shows; undefined for somebody who has none. */
-export const currentWorkspace = (): Workspace | undefined => workspaces.get().find((each) => each.id === currentWorkspaceId());
+/** The one that this document shows; undefined for somebody who has none, or once it is deleted. */
+export const currentWorkspace = (): Workspace | undefined => workspaces.get().find((each) => each.id === currentWorkspaceId() && !each.deleted_at);
 
 /** Whether the person may do in this workspace what needs that role. A change draws the page anew. */
 export const can = (least: Role): boolean => isAtLeast(currentWorkspace()?.role, least);
@@ -98,7 +98,40 @@ export async function enterWorkspace(person: User): Promise<void> {
   const shown = foreign ?? own;
   workspaces.set(foreign ? [...list, foreign] : list);
   setCurrentWorkspaceId(shown?.id ?? 0);
+  freshUntil = Date.now() + FRESH_MS;
   if (shown === own && own && own.id !== person.workspace_id) await keepSetting({ workspace_id: own.id });
+}
+
+/** How old what is known of roles may be, for who opens a page or comes back to this window. */
+const FRESH_MS = 5_000;
+let freshUntil = 0;
+let isRefreshing = false;
+
+/**
+ * Asks again what the person may do, as others may have changed it: when a page or the window is opened, and when the server refuses
+ * something. At most once in FRESH_MS; a refusal waits for the rest of that time.
+ */
+export function refreshRoles(isRefused = false): void {
+  const rest = freshUntil - Date.now();
+  if (!user.get() || isRefreshing || (rest > 0 && !isRefused)) return;
+  isRefreshing = true;
+  setTimeout(async () => {
+    await askRoles().catch(() => {}); // the next page asks again
+    freshUntil = Date.now() + FRESH_MS;
+    isRefreshing = false;
+  }, Math.max(0, rest));
+}
+
+async function askRoles(): Promise<void> {
+  const [{ user: person }, { workspaces: list }] = await Promise.all([unwrap(api.GET("/api/auth/session")), unwrap(api.GET("/api/workspaces"))]);
+  const known = user.get();
+  if (!known || person?.id !== known.id) return;
+  const id = currentWorkspaceId();
+  const isForeign = id !== 0 && person.role === "admin" && !list.some((each) => each.id === id);
+  const foreign = isForeign ? await loadForeign(id) : undefined;
+  const next = foreign ? [...list, foreign] : list;
+  if (JSON.stringify(next) !== JSON.stringify(workspaces.get())) workspaces.set(next);
+  if (person.role !== known.role) user.set({ ...known, role: person.role });
 }
 
 /** The server has refused something for want of a second factor. */
@@ -149,7 +182,8 @@ export function giveUpSession(): void {
 
 /** Finds out who is logged in. If that fails, it goes on trying until it is known. */
 export async function startSession(): Promise<void> {
-  setRejectionHandlers(waitForLogin, leaveZone, refuse);
+  setRejectionHandlers({ onUnauthorized: waitForLogin, onUnknownZone: leaveZone, onLoginNeeds: refuse, onRefused: () => refreshRoles(true) });
+  addEventListener("focus", () => refreshRoles());
   try {
     const answer = await unwrap(api.GET("/api/auth/session"));
     if (answer.user) await enterWorkspace(answer.user);
