@@ -12,7 +12,7 @@
 #define OFFSET_RANGE_TIMEOUT_MS 5000
 #define LEAVE_TIMEOUT_MS 5000
 #define LEAVE_STEP_MS 20
-#define HEARTBEAT_MAX_MS 3000
+#define HEARTBEAT_MAX_MS 500
 #define MAX_POLL_INTERVAL_MS 300000
 /*
  * From a backlog a broker sends this much of one partition before the next: long runs of few keys,
