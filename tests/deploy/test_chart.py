@@ -110,13 +110,13 @@ def merged(values, path, value):
     return copied
 
 
-ON = {"gateway": {"enabled": True}, "dayTwo": {"backup": {"enabled": True}}} | {name: {"enabled": True} for name in ("mail", "destinationChecks", "pageTitles", "singleSignOn", "tracing")}
+ON = {"gateway": {"enabled": True}, "kafka": {"tokenUrl": "https://id.example"}, "dayTwo": {"backup": {"enabled": True}}} | {name: {"enabled": True} for name in ("mail", "destinationChecks", "pageTitles", "singleSignOn", "tracing")}
 OTHER_NETWORK = {"cidrs": ["10.9.0.0/16"], "peers": []}
 # Values that are valid and not the defaults, by the end of the path.
 OTHERS = {
     "images.registry": "registry.acme.example:5000/w", "images.digests": {"janitor": f"sha256:{'1' * 64}"}, "images.pullSecrets": ["registry"],
     "hosts.links": "ac.me", "hosts.api": "api.ac.me", "trustedProxies": ["10.1.0.0/16"], "kafka.brokers": ["a.example:9094"], "redis.address": "r.example:7000",
-    "network": OTHER_NETWORK, "visitors": OTHER_NETWORK, "metrics": OTHER_NETWORK, "dns": OTHER_NETWORK,
+    "network": OTHER_NETWORK, "tokenNetwork": OTHER_NETWORK, "visitors": OTHER_NETWORK, "metrics": OTHER_NETWORK, "dns": OTHER_NETWORK,
     "backup.schedule": "0 1 * * 0", "backup.keep": "7", "backup.storage": "3Gi",
     "journal.storage": "4Ti", "journal.maxBytes": "1073741824",
     "mail.ports": [2525], "tracing.endpoint": "http://otel.example:4319", "gateway.parentRefs": [{"name": "other"}],
@@ -151,7 +151,7 @@ def other(path, schema):
 # Without the parts of a network and the pods of a component (the next test), and without what has no effect by itself.
 LEAVES = [
     (path, schema) for path, schema in described(SCHEMA)
-    if path != "global" and not re.search(r"\.(cidrs|peers|lag|pods\..*)$", path) and ("properties" not in schema or path.rpartition(".")[2] == "network")
+    if path != "global" and not re.search(r"\.(cidrs|peers|lag|pods\..*)$", path) and ("properties" not in schema or path.endswith(("network", "tokenNetwork")))
 ]  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def test_pods_of_a_component_win_over_those_of_all(render):
 
 # What other values or the templates say.
 SET_ELSEWHERE = {
-    "REGION", "TRUSTED_PROXIES", "PUBLIC_BASE_URL", "DASHBOARD_URL", "KAFKA_BROKERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_MECHANISM", "KAFKA_SASL_USERNAME", "KAFKA_SASL_TOKEN_URL", "KAFKA_SASL_SCOPE", "REDIS_SSL_CA_FILE",
+    "REGION", "TRUSTED_PROXIES", "PUBLIC_BASE_URL", "DASHBOARD_URL", "KAFKA_BROKERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_MECHANISM", "KAFKA_SASL_USERNAME", "KAFKA_SASL_TOKEN_URL", "KAFKA_SASL_SCOPE", "REDIS_SSL_CA_FILE", "KAFKA_SSL_CERTIFICATE_FILE", "KAFKA_SSL_KEY_FILE",
     "JOURNAL_MAX_BYTES", "OTEL_EXPORTER_OTLP_ENDPOINT", "MAIL_FROM", "DESTINATION_CHECKS", "FETCH_TITLES", "OIDC_CONFIG",
     "HTTP_PORT", "OPS_PORT", "DRAIN_NOTICE_MS", "DRAIN_MS", "JOURNAL_DIR", "HEALTH_URLS",
     "PG_URL", "REDIS_URL", "JWT_SECRET", "KAFKA_SASL_PASSWORD", "SMTP_URL",
@@ -213,6 +213,7 @@ WRONG = [
     ("no network", {"kafka": {"network": {"cidrs": []}}}, "kafka.network: name a network in cidrs or a peer in peers"),
     ("at least more pods than at most", {"autoscaling": {"redirector": {"min": 30}}}, "autoscaling: min (30) of redirector is more than max (20)"),
     ("a claim as large as the journal", {"journal": {"storage": "16Gi"}}, "journal.storage: 16Gi has no room"),
+    ("a certificate without TLS", {"kafka": {"mechanism": "certificate", "tls": False}}, "kafka.mechanism: certificate needs kafka.tls"),
     ("a Secret's key without the Secret", {"janitor": {"secretKeys": {"pg-url": {"key": "uri"}}}}, "janitor.secretKeys.pg-url: name is required"),
 ]
 
@@ -261,6 +262,24 @@ def test_keys_of_other_secrets_are_beside_those_of_the_own_one(render):
     (volume,) = (each for each in rendered.find("Deployment", "janitor")["spec"]["template"]["spec"]["volumes"] if each["name"] == "secrets")
     own, taken = (source["secret"] for source in volume["projected"]["sources"])
     assert (own, taken) == ({"name": "janitor"}, {"name": "waymark-app", "items": [{"key": "uri", "path": "pg-url"}]})
+
+
+def test_each_program_of_kafka_shows_its_certificate(render):
+    programs_of_kafka = [each for each in render({"kafka": {"mechanism": "certificate"}}).workloads if each.app in networks.NEEDS and "kafka" in networks.NEEDS[each.app]]
+    assert {each.app for each in programs_of_kafka} == {"redirector", "links-api", "analytics-consumer", "topics", "republish-links"}
+    for workload in programs_of_kafka:
+        env = {each["name"]: each.get("value") for each in workload.containers[-1]["env"]}
+        assert env["KAFKA_SECURITY_PROTOCOL"] == "ssl" and not [name for name in env if "SASL" in name]
+        folders = {mount["mountPath"]: mount["name"] for mount in workload.containers[-1]["volumeMounts"]}
+        for name in ("KAFKA_SSL_CERTIFICATE_FILE", "KAFKA_SSL_KEY_FILE"):
+            assert folders[env[name].rpartition("/")[0]] == "secrets"
+
+
+@pytest.mark.parametrize("url, port", [("https://id.example/token", 443), ("http://id.example/token", 80), ("https://id.example:8443/token", 8443)])
+def test_programs_of_kafka_reach_the_provider_of_their_tokens(render, url, port):
+    rendered = render({"kafka": {"mechanism": "OAUTHBEARER", "tokenUrl": url}})
+    of_tokens, of_kafka = (rendered.find("NetworkPolicy", name)["spec"] for name in ("to-kafka-tokens", "to-kafka"))
+    assert networks.ports_of(of_tokens["egress"]) == {port} and of_tokens["podSelector"] == of_kafka["podSelector"]
 
 
 def test_without_policies_there_is_none(render):

@@ -43,7 +43,8 @@ def check_egress(rendering, workload):
         yield f"{workload.where}: no egress to the ops ports of HEALTH_URLS"
     if 53 not in reached:
         yield f"{workload.where}: no egress to DNS"
-    goes_out = workload.app == "links-api" and any(policy["metadata"]["name"] in ("to-openid-providers", "links-api-titles") for policy in policies)
+    names = {policy["metadata"]["name"] for policy in policies}
+    goes_out = "to-kafka-tokens" in names or workload.app == "links-api" and names & {"to-openid-providers", "links-api-titles"}
     if reached & INTERNET and workload.app != "janitor" and not goes_out:
         yield f"{workload.where}: egress to the internet"
 

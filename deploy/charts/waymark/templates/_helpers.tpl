@@ -82,11 +82,15 @@ REDIS_SSL_CA_FILE: /run/waymark/authorities/redis.pem
 {{- end }}
 {{- end }}
 {{- if has "kafka" .stores }}
-{{- $sasl := ne $values.kafka.mechanism "none" }}
+{{- $sasl := not (has $values.kafka.mechanism (list "certificate" "none")) }}
 KAFKA_BROKERS: {{ join "," $values.kafka.brokers }}
 KAFKA_SECURITY_PROTOCOL: {{ ternary "sasl_" "" $sasl }}{{ ternary "ssl" "plaintext" $values.kafka.tls }}
 {{- if $values.kafka.tls }}
 KAFKA_SSL_CA_FILE: /run/waymark/authorities/kafka.pem
+{{- end }}
+{{- if eq $values.kafka.mechanism "certificate" }}
+KAFKA_SSL_CERTIFICATE_FILE: /run/secrets/waymark/kafka.crt
+KAFKA_SSL_KEY_FILE: /run/secrets/waymark/kafka.key
 {{- end }}
 {{- if $sasl }}
 KAFKA_SASL_MECHANISM: {{ $values.kafka.mechanism }}
