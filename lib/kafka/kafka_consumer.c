@@ -10,8 +10,6 @@
 #define ASSIGN_RETRY_MS 500
 #define SEEK_TIMEOUT_MS 5000
 #define OFFSET_RANGE_TIMEOUT_MS 5000
-#define LEAVE_TIMEOUT_MS 5000
-#define LEAVE_STEP_MS 20
 #define HEARTBEAT_MAX_MS 500
 #define MAX_POLL_INTERVAL_MS 300000
 /*
@@ -408,32 +406,13 @@ void kafka_consumer_commit_offset(struct kafka_consumer *c, int32_t partition, i
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
-/*
- * Unsubscribes and polls until the partitions are revoked. rd_kafka_consumer_close alone hangs
- * forever in 2.0.2 if the group has just started a rebalance because another member leaves too.
- */
-static void leave_group(struct kafka_consumer *c)
-{
-	int64_t deadline_us = clock_steady_us(clock_system()) + LEAVE_TIMEOUT_MS * CLOCK_US_PER_MS;
-	if (rd_kafka_unsubscribe(c->rk) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return;
-	do {
-		rd_kafka_message_t *m = rd_kafka_consumer_poll(c->rk, LEAVE_STEP_MS);
-		if (m)
-			rd_kafka_message_destroy(m);
-	} while (c->position_count > 0 && !c->failed &&
-	         clock_steady_us(clock_system()) < deadline_us);
-}
-
 void kafka_consumer_free(struct kafka_consumer *c)
 {
 	if (!c)
 		return;
 	release_borrowed(c);
-	if (c->rk) {
-		leave_group(c);
+	if (c->rk)
 		rd_kafka_consumer_close(c->rk);
-	}
 	clear_pending(c);
 	if (c->topic)
 		rd_kafka_topic_destroy(c->topic);
