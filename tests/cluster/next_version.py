@@ -15,6 +15,7 @@ NAMES = [image.rpartition("/")[2].partition(":")[0] for image in images.WAYMARK]
 NUMBERS = {
     "CMakeLists.txt": (f"VERSION {VERSION}", f"VERSION {NEXT}"),
     "deploy/k8s/base/kustomization.yaml": (f"newTag: {VERSION}", f"newTag: {NEXT}"),
+    "deploy/k8s/components/day-two/kustomization.yaml": (f"newTag: {VERSION}", f"newTag: {NEXT}"),
     "deploy/k8s/components/tls/kustomization.yaml": (f"newTag: {VERSION}", f"newTag: {NEXT}"),
     "deploy/k8s/base/jobs/kustomization.yaml": (f"nameSuffix: -{VERSION.replace('.', '-')}", f"nameSuffix: -{NEXT.replace('.', '-')}"),
 }
