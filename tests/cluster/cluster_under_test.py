@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import secrets
 import signal
 
 from clusterlib.errors import ClusterError
@@ -93,6 +94,20 @@ class Cluster:
         self.node.kubectl("apply", "-k", overlay)
         self.kubectl("wait", "--for=condition=Complete", "job", "--all", f"--timeout={TIMEOUT_S}s")
         self.wait_until_ready()
+
+    def run_job(self, name, namespace=NAMESPACE):
+        """Makes a Job of a CronJob, waits for its end and returns what it printed."""
+        job = f"{name}-{secrets.token_hex(3)}"
+        self.node.kubectl("-n", namespace, "create", "job", f"--from=cronjob/{name}", job)
+
+        def end():
+            status = self.get("job", job, namespace=namespace)["status"]
+            return [each["type"] for each in status.get("conditions", []) if each["status"] == "True" and each["type"] in ("Complete", "Failed")]
+
+        ended = wait_until(end, TIMEOUT_S, f"the end of the Job {job}")
+        printed = self.node.kubectl("-n", namespace, "logs", f"job/{job}").stdout
+        assert ended == ["Complete"], printed
+        return printed
 
     def repair(self):
         """Brings back what a test that failed may have taken away."""

@@ -1,7 +1,6 @@
 """A store is lost with all its data, and Waymark recovers as docs/recovery.md says, by the Jobs of components/day-two."""
 
 import pathlib
-import secrets
 import shutil
 
 import pytest
@@ -13,21 +12,6 @@ from waiting import wait_until
 
 CLICKS = 100
 CONSUMER = "analytics-consumer"
-
-
-def run_job(cluster, name):
-    """Makes a Job of a CronJob, waits for its end and returns what it printed."""
-    job = f"{name}-{secrets.token_hex(3)}"
-    cluster.kubectl("create", "job", f"--from=cronjob/{name}", job)
-
-    def end():
-        status = cluster.get("job", job)["status"]
-        return [each["type"] for each in status.get("conditions", []) if each["status"] == "True" and each["type"] in ("Complete", "Failed")]
-
-    ended = wait_until(end, TIMEOUT_S, f"the end of the Job {job}")
-    printed = cluster.kubectl("logs", f"job/{job}").stdout
-    assert ended == ["Complete"], printed
-    return printed
 
 
 def scale(cluster, replicas):
@@ -71,7 +55,7 @@ def test_a_lost_database_comes_back_from_a_copy_with_equal_figures(cluster, user
     with Visitors(cluster, link) as visitors:
         visitors.wait_for_clicks(CLICKS)
         cluster.kubectl("apply", "-f", tree.MANIFESTS / "components/nightly-backup/claim.yaml")
-        assert "wrote /backup/" in run_job(cluster, "backup")
+        assert "wrote /backup/" in cluster.run_job("backup")
         visitors.wait_for_clicks(CLICKS)
     assert dict(visitors.unclear) == {}
     before = wait_until_counted(user, visitors, link)
@@ -81,13 +65,13 @@ def test_a_lost_database_comes_back_from_a_copy_with_equal_figures(cluster, user
 
     start = stop(SERVICES)
     on_server(cluster, "DROP DATABASE waymark WITH (FORCE)")
-    assert "restored" in run_job(cluster, "restore")
+    assert "restored" in cluster.run_job("restore")
     start()
     cluster.wait_until_ready()
     assert wait_until_counted(user, visitors, link) == before
     assert user.call("GET", f"/api/links/{lost['id']}").status == 404
-    assert "Kafka has the ends of 1 lost names of links" in run_job(cluster, "republish-links")
-    run_job(cluster, "rebuild-stats")
+    assert "Kafka has the ends of 1 lost names of links" in cluster.run_job("republish-links")
+    cluster.run_job("rebuild-stats")
     assert figures(user.stats(link["id"])) == before
 
 
@@ -111,11 +95,11 @@ def test_clicks_are_counted_after_kafka_was_lost_with_all_topics(cluster, user, 
     cluster.kubectl("delete", "job", "--selector=app.kubernetes.io/name=topics")
     cluster.waymark.apply()
     cluster.kubectl("wait", "--for=condition=Complete", "job", "--selector=app.kubernetes.io/name=topics", f"--timeout={TIMEOUT_S}s")
-    assert "are counted from their beginning" in run_job(cluster, "kafka-lost")
+    assert "are counted from their beginning" in cluster.run_job("kafka-lost")
     start()
     cluster.wait_until_ready()
     with Visitors(cluster, link) as later:
         later.wait_for_clicks(CLICKS)
     print(f"\n{later.expect_each_counted_once()}")
     user.wait_for_visits(link["id"], len(visitors.answered) + len(later.answered))
-    assert "links again" in run_job(cluster, "republish-links")
+    assert "links again" in cluster.run_job("republish-links")
