@@ -82,6 +82,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/shared/stats/top",    stats_handlers_top, PERMISSION_SHARED, HEAVY, true },
 	{ HTTP_GET,    "/api/shared/stats/{dimension}", stats_handlers_dimension, PERMISSION_SHARED, HEAVY, true },
 	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    PERMISSION_ADMIN_READ,        BLOCKS, true },
+	{ HTTP_GET,    "/api/admin/users/{id}",    workspace_handlers_of_user, PERMISSION_ADMIN_READ,     BLOCKS, false },
 	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, PERMISSION_ADMIN_WRITE,     BLOCKS, false },
 	{ HTTP_POST,   "/api/admin/users/{id}/password-reset", password_reset_create, PERMISSION_ADMIN_WRITE, BLOCKS, false },
 	{ HTTP_DELETE, "/api/admin/users/{id}/second-factor", second_factor_handlers_remove_of_user, PERMISSION_ADMIN_WRITE, BLOCKS, false },

@@ -124,6 +124,8 @@ enum http_progress report_handlers_create(void *ctx, struct http_exchange *x);
 
 /* → 200 {workspaces}: those of the person */
 enum http_progress workspace_handlers_list(void *ctx, struct http_exchange *x);
+/* → 200 {user, workspaces}, 404: an account and where it is a member */
+enum http_progress workspace_handlers_of_user(void *ctx, struct http_exchange *x);
 /* {name} → 201 {workspace}, 400, 403 (WORKSPACE_CREATION), 409 (WORKSPACE_STORE_SPONSORED_MAX) */
 enum http_progress workspace_handlers_create(void *ctx, struct http_exchange *x);
 /* → 200 {workspace}, also during the week in which its deletion can be undone */

@@ -154,6 +154,7 @@ static struct json *read_entry(const struct pg_result *rows, size_t row)
 	json_set_text(entry, "subject_type", pg_result_text(rows, row, 5));
 	json_set_int(entry, "subject_id", pg_result_int(rows, row, 6));
 	set_name(entry, "subject_name", rows, row, 11);
+	set_id(entry, "workspace_id", rows, row, 9);
 	set_name(entry, "workspace_name", rows, row, 12);
 	json_set_text(entry, "request_id", pg_result_text(rows, row, 7));
 	bool is_json = json_parse(text, strlen(text), &details, reason) == OK;

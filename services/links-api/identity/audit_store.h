@@ -83,7 +83,7 @@ struct audit_query {
 
 /*
  * Newest first, as JSON: [{id, at, actor_id, actor_email, key_id, action, subject_type, subject_id,
- * subject_name, request_id, details}]. actor_email and subject_name are those of now. The caller
+ * subject_name, workspace_id, workspace_name, request_id, details}]. Names are those of now. The caller
  * owns the result. last_id: the id of the last entry if the page is full, so that more may follow;
  * otherwise 0.
  */

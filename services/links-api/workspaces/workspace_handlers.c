@@ -8,6 +8,7 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/membership.h"
+#include "services/links-api/identity/user_store.h"
 #include "services/links-api/workspaces/workspace_closing.h"
 #include "services/links-api/workspaces/workspace_store.h"
 
@@ -45,19 +46,50 @@ static struct json *row_json(const struct request *r, const struct pg_result *ro
 	return workspace_json(&workspace);
 }
 
+#define SELECT_OF_PERSON                                                                           \
+	"SELECT " WORKSPACE_STORE_COLUMNS(                                                         \
+		"m.role") " FROM members m JOIN workspaces w ON w.id = m.workspace_id "            \
+			  "WHERE m.user_id = $1 ORDER BY w.id LIMIT $2"
+
+static void set_person(struct pg_params *params, int64_t user_id)
+{
+	pg_params_int(params, user_id);
+	pg_params_int(params, WORKSPACE_STORE_MEMBERSHIPS_MAX + WORKSPACE_STORE_SPONSORED_MAX);
+}
+
 enum http_progress workspace_handlers_list(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	const struct request *r = ctx;
 	struct pg_params params = { 0 };
-	pg_params_int(&params, r->user_id);
-	pg_params_int(&params, WORKSPACE_STORE_MEMBERSHIPS_MAX + WORKSPACE_STORE_SPONSORED_MAX);
-	return response_rows(
-		ctx, "workspaces",
-		"SELECT " WORKSPACE_STORE_COLUMNS(
-			"m.role") " FROM members m JOIN workspaces w ON w.id = m.workspace_id "
-				  "WHERE m.user_id = $1 ORDER BY w.id LIMIT $2",
-		&params, row_json);
+	set_person(&params, r->user_id);
+	return response_rows(ctx, "workspaces", SELECT_OF_PERSON, &params, row_json);
+}
+
+enum http_progress workspace_handlers_of_user(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct pg_params params = { 0 };
+	struct pg_conn *conn = NULL;
+	struct pg_result *rows = NULL;
+	struct user user;
+	set_person(&params, request_path_id(r));
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err == OK)
+		err = user_store_get(conn, request_path_id(r), &user);
+	if (err == OK)
+		err = pg_conn_query(conn, SELECT_OF_PERSON, &params, &rows);
+	pg_pool_release(r->api->pg, conn);
+	if (err != OK)
+		return err == ERR_NOT_FOUND ? response_not_found(r) : response_failure(r, err);
+	struct json *response = json_new_object(), *workspaces = json_new_array();
+	for (size_t i = 0; i < pg_result_count(rows); i++)
+		json_append(workspaces, row_json(r, rows, i));
+	pg_result_free(rows);
+	json_set(response, "user", user_store_json_for_admin(&user));
+	json_set(response, "workspaces", workspaces);
+	return response_json(r, 200, response);
 }
 
 /* One request: its input and its result. */

@@ -87,7 +87,6 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     expect(page.get_by_role("heading", level=1)).to_have_text("Users")
     page.keyboard.press("/")
     page.keyboard.type(anonymous.email)
-    page.keyboard.press("Enter")
     expect(page.locator("tbody tr")).to_have_count(1)
     # The number by which the audit log names an account.
     expect(page.locator("tbody tr")).to_contain_text(f"Account number {anonymous.call('GET', '/api/auth/me').json['user']['id']}")
@@ -268,6 +267,47 @@ def test_an_administrator_sends_an_address_for_a_new_password(env, page, window,
     other.page.get_by_role("button", name="Change password").click()
     expect(other.page.get_by_role("alert")).to_contain_text("Wrong, used or expired")
     other.close()
+
+
+def test_an_administrator_finds_where_the_links_of_an_account_lead_and_ends_them(env, page, window, user, anonymous):
+    make_admin(env, user.email)
+    anonymous.register_and_login(unique_email())
+    number = anonymous.call("GET", "/api/auth/me").json["user"]["id"]
+    bank, prize = f"bank-{number}.example", f"prize-{number}.example"
+    split = {"variants": [{"name": "a", "url": f"https://{prize}/a", "weight": 1}, {"name": "b", "url": f"https://{bank}/b", "weight": 1}]}
+    links = [anonymous.create(f"https://{bank}/login"), anonymous.create(f"https://{bank}/card", split=split), anonymous.create(f"https://other-{number}.example/")]
+    window.goto(f"/admin/users?q={anonymous.email}")
+    window.choose("Actions for .*", -1)
+    page.get_by_role("dialog").get_by_role("link", name="See and block their links").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Links of {anonymous.email}")
+    rows = [page.get_by_role("row").filter(has_text=link["slug"]) for link in links]
+    expect(rows[0]).to_contain_text(f"{bank}/login")
+    expect(rows[1]).to_contain_text(f"Also leads to {prize}")
+    assert window.violations() == []
+    picture(window, "/user", "light-wide")
+    rows[2].get_by_role("button", name="Actions for").click()
+    page.get_by_role("menuitem", name="Block the link").click()
+    page.keyboard.type("Phishing")
+    page.keyboard.press("Enter")
+    expect(rows[2]).to_contain_text("Blocked")
+    rows[1].get_by_role("button", name="Actions for").click()
+    expect(page.get_by_role("menuitem", name=f"Block {prize}")).to_be_visible()
+    page.get_by_role("menuitem", name=f"Block {bank}").click()
+    page.keyboard.type("Phishing")
+    page.keyboard.press("Enter")
+    for row in rows[:2]:
+        expect(row).to_contain_text("Host blocked")
+    window.resize(*PHONE)
+    assert (window.overflow(), window.cut_off(), window.violations()) == (0, [], [])
+    picture(window, "/user", "light-phone")
+    window.resize(*WIDE)
+    page.get_by_role("button", name="Disable all active links").click()
+    page.get_by_role("dialog").get_by_role("button", name="Disable all active links").click()
+    expect(page.get_by_text("3 links disabled.")).to_be_visible()
+    assert {link["state"] for link in anonymous.call("GET", "/api/links").json["links"]} == {"disabled"}
+    for host in user.call("GET", "/api/admin/hosts").json["hosts"]:
+        if host["host"] == bank:
+            user.call("DELETE", f"/api/admin/hosts/{host['id']}")
 
 
 def test_the_audit_log_names_accounts_links_and_hosts(env, page, window, user):

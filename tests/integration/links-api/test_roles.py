@@ -88,3 +88,15 @@ def test_an_administrator_is_an_owner_everywhere(service, owner, database):
     assert admin.call("PATCH", f"/api/workspaces/{owner.id}/links/{link['id']}", {"title": "t"}).status == 200
     assert [each["id"] for each in admin.call("GET", f"/api/workspaces/{owner.id}/links").json["links"]] == [link["id"]]
     assert admin.call("GET", f"/api/workspaces/{MISSING}/links").status == 404
+
+
+def test_an_administrator_sees_where_an_account_is_a_member(service, owner, guest, database):
+    """For somebody who looks after abuse: whose links these are, and in which workspaces."""
+    admin = User(service, database, "admin")
+    join(database, guest, owner.id, "editor")
+    seen = admin.call("GET", f"/api/admin/users/{guest.id}").json
+    assert seen["user"]["email"] == guest.email and [(each["id"], each["role"]) for each in seen["workspaces"]] == [(owner.id, "editor"), (guest.id, "owner")]
+    link = guest.create("https://bank.example/")
+    assert [each["id"] for each in admin.call("GET", f"/api/links?workspace={guest.id}").json["links"]] == [link["id"]]
+    [entry] = admin.call("GET", f"/api/admin/audit?actor_id={guest.id}").json["entries"]
+    assert entry["workspace_id"] == guest.id

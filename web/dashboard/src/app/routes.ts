@@ -47,6 +47,7 @@ export const ROUTES: readonly Route[] = [
   { pattern: /^\/account$/, title: "account", icon: "user", access: "person", load: () => import("../pages/account") },
   { pattern: /^\/admin\/health$/, title: "health", icon: "check", access: "administrator", load: () => admin("Health") },
   { pattern: /^\/admin\/users$/, title: "users", icon: "user", access: "administrator", load: () => admin("Users") },
+  { pattern: /^\/admin\/users\/(\d+)$/, title: "users", access: "administrator", load: () => admin("User") },
   { pattern: /^\/admin\/hosts$/, title: "hosts", icon: "shield", access: "administrator", load: () => admin("Hosts") },
   { pattern: /^\/admin\/reports$/, title: "reports", icon: "flag", access: "administrator", load: () => admin("Reports") },
   { pattern: /^\/admin\/mail$/, title: "mail", icon: "mail", access: "administrator", load: () => admin("Mail") },

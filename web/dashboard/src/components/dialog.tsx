@@ -78,7 +78,7 @@ interface ConfirmProps {
   title: string;
   text: string;
   /** A second paragraph. */
-  more?: string;
+  more?: ComponentChildren;
   action: string;
   /** The text of the button that does nothing. */
   cancel?: string;

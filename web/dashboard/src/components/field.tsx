@@ -127,19 +127,21 @@ interface FilterProps {
   onChange: (value: string) => void;
 }
 
-/** Filters a list by a text, once that is complete. What somebody types stays when the list arrives meanwhile. */
+const SEARCH_DELAY_MS = 250;
+
+/** Filters a list while somebody types. What they type stays when the list arrives meanwhile. */
 export function FilterField({ label, placeholder, value, onChange }: FilterProps) {
   const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  return (
-    <input
-      class="input"
-      aria-label={label}
-      placeholder={placeholder}
-      type="search"
-      value={text}
-      onInput={(event) => setText(event.currentTarget.value)}
-      onChange={(event) => onChange(event.currentTarget.value.trim())}
-    />
-  );
+  const field = useRef<HTMLInputElement>(null);
+  const timer = useRef(0);
+  useEffect(() => {
+    if (document.activeElement !== field.current) setText(value);
+  }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const type = (next: string) => {
+    setText(next);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => onChange(next.trim()), SEARCH_DELAY_MS);
+  };
+  return <input ref={field} class="input" aria-label={label} placeholder={placeholder} type="search" value={text} onInput={(event) => type(event.currentTarget.value)} />;
 }

@@ -16,10 +16,13 @@ import { useAction } from "./use_action";
 type Invitation = Schemas["Invitation"];
 type InvitationList = Query<Schemas["InvitationList"]>;
 
+/** How often lists of people are asked for again: others accept, and change roles. */
+export const PEOPLE_POLL_MS = 10_000;
+
 /** Those of the workspace, or of the instance; for who may not invite, none. */
 export function useInvitations(isOfInstance = false): InvitationList {
   const load = (signal: AbortSignal) => unwrap(isOfInstance ? api.GET("/api/admin/invitations", { signal }) : api.GET("/api/invitations", { signal }));
-  return useQuery(isOfInstance || can("admin") ? `invitations ${isOfInstance}` : null, load);
+  return useQuery(isOfInstance || can("admin") ? `invitations ${isOfInstance}` : null, load, PEOPLE_POLL_MS);
 }
 
 /** The sentence that names the invitations of a member which end with another role. Without one: with the membership. */

@@ -5,4 +5,5 @@ export { default as Health } from "./health";
 export { default as Hosts } from "./hosts";
 export { default as Mail } from "./mail";
 export { default as Reports } from "./reports";
+export { default as User } from "./user";
 export { default as Users } from "./users";

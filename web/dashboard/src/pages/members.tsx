@@ -8,7 +8,7 @@ import { Confirm, Dialog } from "../components/dialog";
 import { ErrorBox, Skeleton } from "../components/feedback";
 import { SubmitButton } from "../components/field";
 import { Icon } from "../components/icons";
-import { endsInvitations, Invitations, RoleField, useInvitations } from "../components/invitations";
+import { endsInvitations, Invitations, PEOPLE_POLL_MS, RoleField, useInvitations } from "../components/invitations";
 import { Menu, type MenuItem } from "../components/menu";
 import { Table } from "../components/table";
 import { useAction } from "../components/use_action";
@@ -69,7 +69,7 @@ function MemberTable({ members, itemsOf }: { members: Member[]; itemsOf: (member
 }
 
 export default function MembersPage() {
-  const { data, error, reload } = useQuery("members", loadMembers);
+  const { data, error, reload } = useQuery("members", loadMembers, PEOPLE_POLL_MS);
   const invitations = useInvitations();
   const [isInviting, setInviting] = useState(false);
   const [changing, setChanging] = useState<Member>();

@@ -3,9 +3,9 @@ import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { setParams, usePlace } from "../app/router";
 import { notify } from "../app/toasts";
-import { Dialog } from "../components/dialog";
+import { BlockDialog, type BlockTarget } from "../components/block_dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
-import { SelectField, SubmitButton, TextField } from "../components/field";
+import { SelectField } from "../components/field";
 import { Menu, type MenuItem } from "../components/menu";
 import { CursorPages, Table } from "../components/table";
 import { useAction } from "../components/use_action";
@@ -17,44 +17,6 @@ const PAGE_SIZE = 50;
 const STATES = ["open", "closed"] as const;
 
 type Report = Schemas["Report"];
-/** What is blocked: the link, or the host that it leads to. */
-type Target = { kind: "link" | "host"; report: Report; link: NonNullable<Report["link"]> };
-
-function BlockDialog({ target: { kind, report, link }, onClose, onBlocked }: { target: Target; onClose: () => void; onBlocked: () => void }) {
-  const [reason, setReason] = useState("");
-  const { error, isBusy, run } = useAction();
-  const host = hostOf(link.original_url);
-  const name = kind === "link" ? hostAndSlug(link.short_url) : host;
-  const submit = (event: Event) => {
-    event.preventDefault();
-    void run(async () => {
-      if (kind === "link") {
-        await unwrap(api.PUT("/api/admin/links/{id}/block", { params: { path: { id: link.id } }, body: { reason } }));
-      } else {
-        await unwrap(api.POST("/api/admin/hosts", { body: { host, reason } }));
-        await unwrap(api.PATCH("/api/admin/reports/{id}", { params: { path: { id: report.id } }, body: { state: "closed" } }));
-      }
-      notify(t("host.blocked", { host: name }));
-      onBlocked();
-    });
-  };
-  return (
-    <Dialog title={t("report.block.title", { name })} onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        <p>{t(`report.block.${kind}.text`)}</p>
-        {error && <ErrorBox error={error} />}
-        <TextField label={t("reason")} hint={t(`report.reason.${kind}`)} required autofocus autocomplete="off" maxLength={kind === "link" ? 500 : 200} value={reason} error={error?.fields.reason ?? error?.fields.host} onInput={setReason} />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {t("cancel")}
-          </button>
-          <SubmitButton isBusy={isBusy}>{t("block")}</SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
-  );
-}
-
 function Row({ report, items }: { report: Report; items: MenuItem[] }) {
   const { link } = report;
   const name = link ? hostAndSlug(link.short_url) : report.slug;
@@ -96,11 +58,12 @@ export default function ReportsPage() {
   const state = STATES.find((each) => each === params.get("state")) ?? "open";
   const query = { state, cursor: Number(params.get("cursor")) || undefined, limit: PAGE_SIZE };
   const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/reports", { params: { query }, signal })));
-  const [target, setTarget] = useState<Target>();
+  const [target, setTarget] = useState<{ report: Report; what: BlockTarget }>();
   const action = useAction();
-  const change = ({ id }: Report, next: (typeof STATES)[number]) =>
+  const setState = ({ id }: Report, next: (typeof STATES)[number]) => unwrap(api.PATCH("/api/admin/reports/{id}", { params: { path: { id } }, body: { state: next } }));
+  const change = (report: Report, next: (typeof STATES)[number]) =>
     void action.run(async () => {
-      await unwrap(api.PATCH("/api/admin/reports/{id}", { params: { path: { id } }, body: { state: next } }));
+      await setState(report, next);
       notify(t(next === "closed" ? "report.closed" : "report.reopened"));
       reload();
     });
@@ -114,8 +77,8 @@ export default function ReportsPage() {
     const { link } = report;
     return [
       ...(link?.blocked_reason ? [{ text: t("report.unblock"), icon: "play", run: () => unblock(link.id) } as const] : []),
-      ...(link && !link.blocked_reason && link.state !== "deleted" ? [{ text: t("report.block.link"), icon: "shield", isDanger: true, run: () => setTarget({ kind: "link", report, link }) } as const] : []),
-      ...(link ? [{ text: t("report.block.host"), icon: "shield", isDanger: true, run: () => setTarget({ kind: "host", report, link }) } as const] : []),
+      ...(link && !link.blocked_reason && link.state !== "deleted" ? [{ text: t("report.block.link"), icon: "shield", isDanger: true, run: () => setTarget({ report, what: { kind: "link", name: hostAndSlug(link.short_url), id: link.id } }) } as const] : []),
+      ...(link ? [{ text: t("report.block.host"), icon: "shield", isDanger: true, run: () => setTarget({ report, what: { kind: "host", name: hostOf(link.original_url) } }) } as const] : []),
       state === "open" ? { text: t("report.close"), icon: "check", run: () => change(report, "closed") } : { text: t("report.reopen"), icon: "play", run: () => change(report, "open") },
     ];
   };
@@ -141,7 +104,7 @@ export default function ReportsPage() {
         </Table>
       )}
       <CursorPages cursor={query.cursor} next={data?.pagination.next_cursor} />
-      {target && <BlockDialog target={target} onClose={() => setTarget(undefined)} onBlocked={blocked} />}
+      {target && <BlockDialog target={target.what} text={t(`report.block.${target.what.kind}.text`)} then={target.what.kind === "host" ? () => setState(target.report, "closed") : undefined} onClose={() => setTarget(undefined)} onBlocked={blocked} />}
     </>
   );
 }

@@ -8,7 +8,7 @@ import { Confirm, Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { FilterField, SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
-import { Invitations, useInvitations } from "../components/invitations";
+import { Invitations, PEOPLE_POLL_MS, useInvitations } from "../components/invitations";
 import { Menu, type MenuItem } from "../components/menu";
 import { SecretDialog } from "../components/secret_dialog";
 import { useAction } from "../components/use_action";
@@ -55,7 +55,7 @@ function UserRow({ user, items }: { user: Account; items: MenuItem[] }) {
   return (
     <tr>
       <td class="cell-link">
-        <strong>{user.email ?? <span class="muted">{t("user.deleted")}</span>}</strong>
+        <a href={href(`/admin/users/${user.id}`)}>{nameOf(user)}</a>
         <div class="muted">
           {user.name && `${user.name} · `}
           {t("audit.actor")} {user.id}
@@ -66,7 +66,7 @@ function UserRow({ user, items }: { user: Account; items: MenuItem[] }) {
       </td>
       <td class="number wide-only">{user.links_per_day === null ? t("default") : user.links_per_day === "unlimited" ? t("unlimited") : formatCount(user.links_per_day)}</td>
       <td class="wide-only muted nowrap">{formatDate(user.created_at)}</td>
-      <td class="cell-actions">{user.email !== null && user.id !== currentUser()?.id && <Menu label={t("actions.of", { url: nameOf(user) })} items={items} />}</td>
+      <td class="cell-actions">{user.id !== currentUser()?.id && <Menu label={t("actions.of", { url: nameOf(user) })} items={items} />}</td>
     </tr>
   );
 }
@@ -76,7 +76,7 @@ export default function UsersPage() {
   const q = params.get("q") ?? "";
   const cursor = params.get("cursor") ?? undefined;
   const query = { q: q || undefined, cursor, limit: PAGE_SIZE };
-  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/users", { params: { query }, signal })));
+  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/users", { params: { query }, signal })), PEOPLE_POLL_MS);
   const [quotaOf, setQuotaOf] = useState<Account>();
   const [asked, setAsked] = useState<{ user: Account; kind: "admin.make" | "block"; body: Schemas["UserChange"] }>();
   const [reset, setReset] = useState<Reset>();
@@ -103,6 +103,7 @@ export default function UsersPage() {
     user.role === "admin" ? { text: t("admin.remove"), icon: "user", run: () => change(user, { role: "user" }) } : { text: t("admin.make"), icon: "shield", run: () => setAsked({ user, kind: "admin.make", body: { role: "admin" } }) },
     { text: t("quota.set"), icon: "filter", run: () => setQuotaOf(user) },
     { text: t("reset.make"), icon: "key", run: () => makeReset(user) },
+    { text: t("user.links"), icon: "link", run: () => navigate(href(`/admin/users/${user.id}`)) },
     { text: t("audit.of"), icon: "list", run: () => navigate(href("/admin/audit", { actor: user.id })) },
     ...(user.second_factor ? [{ text: t("factor.remove"), icon: "shield", isDanger: true, run: () => setFactorOf(user) } as const] : []),
     user.blocked ? { text: t("unblock"), icon: "play", run: () => change(user, { blocked: false }) } : { text: t("block"), icon: "pause", isDanger: true, run: () => setAsked({ user, kind: "block", body: { blocked: true } }) },
@@ -150,7 +151,7 @@ export default function UsersPage() {
       <Invitations query={invitations} isOfInstance isInviting={isInviting} onClose={() => setInviting(false)} />
       {quotaOf && <QuotaDialog user={quotaOf} onClose={() => setQuotaOf(undefined)} onSaved={() => (setQuotaOf(undefined), notify(t("saved")), reload())} />}
       {asked && (
-        <Confirm title={t(`${asked.kind}.title`, { name: nameOf(asked.user) })} text={t(`${asked.kind}.text`)} action={t(asked.kind)} onConfirm={() => change(asked.user, asked.body)} onClose={() => setAsked(undefined)} />
+        <Confirm title={t(`${asked.kind}.title`, { name: nameOf(asked.user) })} text={t(`${asked.kind}.text`)} more={asked.kind === "block" && <a href={href(`/admin/users/${asked.user.id}`)}>{t("block.links")}</a>} action={t(asked.kind)} onConfirm={() => change(asked.user, asked.body)} onClose={() => setAsked(undefined)} />
       )}
       {reset && <SecretDialog title={t("reset.made")} text={t("reset.made.text", { time: formatTime(reset.expires_at) })} secret={resetUrl(reset)} label={t("shares.copy")} onClose={() => setReset(undefined)} />}
       {factorOf && (
