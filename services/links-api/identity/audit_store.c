@@ -99,6 +99,8 @@ enum err audit_store_delete(const struct request *r, int64_t id, int64_t belongs
 	"CASE subject_type WHEN 'user' THEN (SELECT email FROM users WHERE users.id = subject_id) "        \
 	"WHEN 'workspace' THEN (SELECT name FROM workspaces WHERE workspaces.id = subject_id) "            \
 	"WHEN 'link' THEN (SELECT slug FROM links WHERE links.id = subject_id) "                           \
+	"WHEN 'key' THEN (SELECT name FROM api_keys WHERE api_keys.id = subject_id) "                      \
+	"WHEN 'report' THEN (SELECT slug FROM abuse_reports WHERE abuse_reports.id = subject_id) "         \
 	"WHEN 'invitation' THEN (SELECT email FROM invitations WHERE invitations.id = subject_id) "        \
 	"WHEN 'share' THEN (SELECT slug FROM links WHERE links.id = (details ->> 'link_id')::bigint) END " \
 	", (SELECT name FROM workspaces WHERE workspaces.id = page.workspace_id) "                         \

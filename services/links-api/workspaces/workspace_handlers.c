@@ -133,10 +133,12 @@ static bool read_only_name(struct request *r, struct change *out)
 	return wrong.count == 0;
 }
 
-static enum err record(const struct change *c, struct pg_conn *conn, const char *action)
+/* details may be NULL. */
+static enum err record(const struct change *c, struct pg_conn *conn, const char *action,
+                       const struct json *details)
 {
 	return audit_store_record(c->request, conn, action, AUDIT_STORE_WORKSPACE,
-	                          c->request->workspace_id, NULL);
+	                          c->request->workspace_id, details);
 }
 
 static enum err create_on(void *ctx, struct pg_conn *conn)
@@ -147,7 +149,7 @@ static enum err create_on(void *ctx, struct pg_conn *conn)
 	if (err == OK)
 		err = workspace_store_get(conn, r->workspace_id, &c->workspace);
 	c->workspace.role = WORKSPACE_OWNER;
-	return err == OK ? record(c, conn, "workspace.create") : err;
+	return err == OK ? record(c, conn, "workspace.create", NULL) : err;
 }
 
 enum http_progress workspace_handlers_create(void *ctx, struct http_exchange *x)
@@ -222,33 +224,45 @@ static bool read_change(struct request *r, struct change *out)
 	return wrong.count == 0;
 }
 
-/* True if that changes *value. */
-static bool apply_switch(const struct change_switch *given, bool *value)
+/* A change goes into details, for the audit log. */
+static void apply_switch(const struct change_switch *given, const char *name, bool *value,
+                         struct json *details)
 {
-	bool is_change = given->is_given && given->is_on != *value;
-	if (is_change)
-		*value = given->is_on;
-	return is_change;
+	if (!given->is_given || given->is_on == *value)
+		return;
+	*value = given->is_on;
+	json_set_bool(details, name, given->is_on);
+}
+
+static enum err write_change(struct change *c, struct pg_conn *conn, struct json *details)
+{
+	struct workspace *w = &c->workspace;
+	if (c->has_name && strcmp(c->name, w->name) != 0) {
+		snprintf(w->name, sizeof(w->name), "%s", c->name);
+		json_set_bool(details, "renamed", true);
+	}
+	apply_switch(&c->second_factor, "requires_second_factor", &w->requires_second_factor,
+	             details);
+	apply_switch(&c->forward_query, "default_forward_query", &w->default_forward_query,
+	             details);
+	apply_switch(&c->forward_path, "default_forward_path", &w->default_forward_path, details);
+	w->role = c->request->role;
+	if (json_count(details) == 0)
+		return OK;
+	enum err err = workspace_store_change(conn, w);
+	return err == OK ? record(c, conn, "workspace.update", details) : err;
 }
 
 static enum err change_on(void *ctx, struct pg_conn *conn)
 {
 	struct change *c = ctx;
-	struct workspace *w = &c->workspace;
-	enum err err = workspace_store_lock(conn, c->request->workspace_id, w);
+	enum err err = workspace_store_lock(conn, c->request->workspace_id, &c->workspace);
 	if (err != OK)
 		return err;
-	bool is_changed = c->has_name && strcmp(c->name, w->name) != 0;
-	if (is_changed)
-		snprintf(w->name, sizeof(w->name), "%s", c->name);
-	is_changed |= apply_switch(&c->second_factor, &w->requires_second_factor);
-	is_changed |= apply_switch(&c->forward_query, &w->default_forward_query);
-	is_changed |= apply_switch(&c->forward_path, &w->default_forward_path);
-	w->role = c->request->role;
-	if (!is_changed)
-		return OK;
-	err = workspace_store_change(conn, w);
-	return err == OK ? record(c, conn, "workspace.update") : err;
+	struct json *details = json_new_object();
+	err = write_change(c, conn, details);
+	json_free(details);
+	return err;
 }
 
 enum http_progress workspace_handlers_change(void *ctx, struct http_exchange *x)
@@ -279,7 +293,7 @@ static enum err delete_on(void *ctx, struct pg_conn *conn)
 		err = membership_lock_workspace(conn, w->id);
 	if (err == OK)
 		err = workspace_closing_begin(conn, w->id);
-	return err == OK ? record(c, conn, "workspace.delete") : err;
+	return err == OK ? record(c, conn, "workspace.delete", NULL) : err;
 }
 
 enum http_progress workspace_handlers_delete(void *ctx, struct http_exchange *x)
@@ -314,7 +328,7 @@ static enum err restore_on(void *ctx, struct pg_conn *conn)
 	if (err == OK)
 		err = workspace_closing_undo(conn, w->id);
 	if (err == OK)
-		err = record(c, conn, "workspace.restore");
+		err = record(c, conn, "workspace.restore", NULL);
 	w->deleted_at_us = 0;
 	w->role = c->request->role;
 	return err;

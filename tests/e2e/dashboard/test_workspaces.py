@@ -454,7 +454,11 @@ def test_who_hands_over_or_removes_somebody_is_told_which_invitations_end(team, 
     expect(invited.filter(has_text=editor)).to_contain_text("Valid until")
     page.get_by_role("link", name="Settings", exact=True).click()
     page.get_by_role("link", name="Audit log").click()
-    expect(row(page, "invitation.end")).to_contain_text(owner)
+    expect(row(page, f"ended the invitation of {owner}")).to_be_visible()
+    expect(row(page, "changed the role of").first).to_be_visible()
+    page.get_by_label("Account", exact=True).select_option(team.admin.email)
+    expect(row(page, f"invited {admins}")).to_be_visible()
+    expect(page.locator("tbody tr").filter(has_not_text=team.admin.email)).to_have_count(0)
 
 
 def test_an_expired_invitation_stays_in_the_list_to_invite_again_and_its_holder_is_told(team, env, enter, browser):

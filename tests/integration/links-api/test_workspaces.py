@@ -88,6 +88,8 @@ def test_a_person_makes_renames_and_lists_workspaces(people, database, expect):
     expect(sales.call("PATCH", "/api/workspace", {"name": "", "requires_second_factor": 1}), 400, "/name", "/requires_second_factor")
     assert sales.call("PATCH", "/api/workspace", {"requires_second_factor": True}).json["workspace"]["requires_second_factor"] is True
     actions = database.run("SELECT action FROM audit_log WHERE workspace_id = %s ORDER BY id", made["id"])
+    details = database.run("SELECT details FROM audit_log WHERE workspace_id = %s AND action = 'workspace.update' ORDER BY id", made["id"])
+    assert details == [({"renamed": True},), ({"requires_second_factor": True},)]
     assert actions == [("workspace.create",), ("workspace.update",), ("workspace.update",)]
 
 

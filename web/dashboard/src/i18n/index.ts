@@ -98,6 +98,9 @@ export function tError({ code, detail }: { code: Schemas["FieldErrorCode"]; deta
   return loaded.get().texts[`error.${code}`]?.replace("{n}", n).replace("{m}", m) ?? detail;
 }
 
+/** All keys that begin so. */
+export const keysOf = (prefix: string): string[] => Object.keys(loaded.get().texts).filter((key) => key.startsWith(prefix));
+
 /** The text for a server's problem or value, or undefined if the catalogue has none. */
 export function tMaybe(key: string): string | undefined {
   return (loaded.get().texts as Record<string, string>)[key];
