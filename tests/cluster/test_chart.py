@@ -1,5 +1,5 @@
 """The Helm chart in a namespace of its own, once with each set of values with which it is checked, and the stores of overlay local,
-which speak TLS where the set wants it."""
+which speak TLS where the set wants it. Kafka then wants a certificate of its clients."""
 
 import json
 import os
@@ -41,13 +41,13 @@ HERE = {
     "trustedProxies": ["10.244.0.0/16"],
     "postgres": store("postgres", port=5432),
     "redis": store("redis", address="redis:6379", certificateName="redis"),
-    "kafka": store("kafka", brokers=["kafka:9092"], mechanism="none"),
+    "kafka": store("kafka", brokers=["kafka:9092"], mechanism="certificate"),
     "journal": {"storage": "3Gi", "maxBytes": "2147483648"},
     "autoscaling": {"redirector": ONE, "linksApi": ONE, "analyticsConsumer": ONE},
     "linksApi": {"config": {"REGISTRATION": "open"}},
     "topics": {"config": {"TOPICS_REPLICATION": "1", "TOPICS_MIN_INSYNC": "1"}},
 }
-PLAIN = {"postgres": {"tls": False}, "redis": {"tls": "none"}, "kafka": {"tls": False}}
+PLAIN = {"postgres": {"tls": False}, "redis": {"tls": "none"}, "kafka": {"tls": False, "mechanism": "none"}}
 # The edge is on the network of the pods. Its namespace has the label that the other sets ask for.
 OF_SET = {"default": {}, "narrow": PLAIN | {"networkPolicies": {"visitors": {"cidrs": ["10.244.0.0/16"]}}}, "managed": PLAIN}
 # How the stores speak TLS.
@@ -59,7 +59,7 @@ ENCRYPTED = {
     "kafka": {
         "LISTENERS": "SSL://:9092,CONTROLLER://127.0.0.1:9093", "ADVERTISED_LISTENERS": "SSL://kafka:9092",
         "LISTENER_SECURITY_PROTOCOL_MAP": "SSL:SSL,CONTROLLER:PLAINTEXT", "INTER_BROKER_LISTENER_NAME": "SSL", "SSL_KEYSTORE_TYPE": "PEM",
-        "SSL_KEYSTORE_LOCATION": f"{CERTIFICATE}/both.pem", "SSL_TRUSTSTORE_TYPE": "PEM", "SSL_TRUSTSTORE_LOCATION": CHAIN,
+        "SSL_KEYSTORE_LOCATION": f"{CERTIFICATE}/both.pem", "SSL_TRUSTSTORE_TYPE": "PEM", "SSL_TRUSTSTORE_LOCATION": CHAIN, "SSL_CLIENT_AUTH": "required",
     },
 }  # fmt: skip
 
@@ -87,7 +87,7 @@ def apply(cluster, *things):
 
 
 def make_certificate(folder):
-    """One for all stores, which signs itself."""
+    """One for all stores and all clients of Kafka, which signs itself."""
     key, certificate = folder / "tls.key", folder / "tls.crt"
     names = "subjectAltName=DNS:postgres,DNS:redis,DNS:kafka"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-noenc", "-days", "2", "-subj", "/CN=stores", "-addext", names]
@@ -108,11 +108,12 @@ def encrypted(name):
 def apply_stores(cluster, folder, has_tls):
     """The stores and Secrets of overlay local, under names without a hash."""
     make_certificate(folder)
-    secrets = yaml.safe_load((OVERLAY / "kustomization.yaml").read_text())["secretGenerator"]
+    secrets = [*yaml.safe_load((OVERLAY / "kustomization.yaml").read_text())["secretGenerator"], {"name": "topics", "literals": []}]
     for secret in secrets:
         secret["literals"] += MORE_KEYS.get(secret["name"], [])
         if has_tls:  # redis-url leads to stunnel
             secret["literals"] = [each.replace("redis://redis:", "redis://127.0.0.1:") for each in secret["literals"]]
+            secret["files"] = ["kafka.crt=tls.crt", "kafka.key=tls.key"]
     secrets += [{"name": name, "literals": literals} for name, literals in MORE_SECRETS.items()]
     secrets.append({"name": "certificate", "files": ["tls.crt", "tls.key", "both.pem"]})
     kustomization = {
