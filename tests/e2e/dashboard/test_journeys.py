@@ -706,17 +706,29 @@ def test_a_bulk_takes_dates_and_tags_for_all_and_shows_them_before(page, window,
     wait_until(lambda: [(link["expires_at"], link["tags"]) for link in user.call("GET", "/api/links").json["links"]] == [("2099-12-31T22:59:59.000Z", ["mail", "spring"])], 60, "the link and its end")
 
 
-def test_a_session_is_revoked_only_after_a_question(page, window, browser, user):
-    other = browser.open()
-    other.login(user.email)
+def test_sessions_are_revoked_only_after_a_question_and_equal_ones_together(page, window, browser, user):
+    others = [browser.open(user_agent=agent) for agent in (None, None, "Mozilla/5.0 (Windows NT 10.0) Firefox/140.0")]
+    for other in others:
+        other.login(user.email)
     sessions = lambda: len(user.call("GET", "/api/auth/sessions").json["sessions"])  # noqa: E731
     window.goto("/account")
-    for answer, left in (("Cancel", 2), ("Revoke", 1)):
-        page.get_by_role("button", name="Revoke Chrome").press("Enter")
+    rows = page.get_by_role("listitem").filter(has_text="Last used")
+    expect(rows).to_have_count(3)
+    expect(rows.first).to_contain_text("This browser")
+    expect(rows.filter(has_text="2 logins")).to_contain_text("Chrome")
+    for button, answer, left in (("Revoke Chrome", "Cancel", 4), ("Revoke Chrome", "Revoke", 2)):
+        page.get_by_role("button", name=button).press("Enter")
         page.get_by_role("dialog").get_by_role("button", name=answer, exact=True).press("Enter")
         expect(page.get_by_role("dialog")).to_have_count(0)
         wait_until(lambda left=left: sessions() == left, 60, "the sessions")
-    other.close()
+    expect(page.get_by_role("button", name="Log out all others")).to_have_count(0)
+    others[0].login(user.email)
+    page.reload()
+    page.get_by_role("button", name="Log out all others").click()
+    page.get_by_role("dialog").get_by_role("button", name="Log out all others").click()
+    wait_until(lambda: sessions() == 1, 60, "the sessions")
+    for other in others:
+        other.close()
 
 
 def test_a_second_factor_is_set_up_and_asked_for_at_the_next_login(page, window, user):

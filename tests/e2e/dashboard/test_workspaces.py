@@ -94,9 +94,7 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     page = window.page
     owner, colleague = unique_email(), unique_email()
     window.register(owner)
-    switch(page, "Manage workspaces")
-    expect(page.locator("tbody tr")).to_have_count(1)
-    page.get_by_role("button", name="Create workspace").click()
+    switch(page, "Create workspace")
     page.get_by_label("Name", exact=True).fill("Acme & Söhne")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Members")
@@ -150,6 +148,7 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     other.page.goto("about:blank")
     other.page.goto(address)
     expect(other.page.get_by_role("heading", level=1)).to_have_text("This invitation has ended")
+    expect(other.page.get_by_role("main")).not_to_contain_text("can invite you again")
     other.close()
 
     expect(row(page, "Kim Koch")).to_contain_text("Editor")
@@ -171,7 +170,8 @@ def test_an_administrator_of_the_instance_invites_somebody_who_then_has_an_accou
     assert window.violations() == []
     guest = browser.open()
     guest.page.goto(address)
-    expect(guest.page.get_by_role("heading", level=1)).to_have_text("You are invited")
+    expect(guest.page.get_by_role("heading", level=1)).to_have_text("Join \"><img src=x onerror=alert(0)>")
+    expect(guest.page.get_by_role("main")).to_contain_text("An administrator of this server invites")
     guest.page.get_by_label("E-mail address").fill(email)
     guest.page.get_by_label("Password").fill(PASSWORD)
     guest.page.get_by_role("button", name="Create account and accept").click()
@@ -441,6 +441,9 @@ def test_who_hands_over_or_removes_somebody_is_told_which_invitations_end(team, 
     expect(page.get_by_role("dialog")).to_contain_text(f"These invitations end: {admins}.")
     page.keyboard.press("Escape")
     window.goto(f"/w/{team.id}/workspace")
+    page.get_by_role("checkbox", name="Require a second factor").check()
+    expect(page.get_by_text("You have none yet")).to_be_visible()
+    page.get_by_role("checkbox", name="Require a second factor").uncheck()
     page.get_by_label("To", exact=True).select_option(team.admin.email)
     page.get_by_role("button", name="Hand over").click()
     dialog = page.get_by_role("dialog")
@@ -496,6 +499,11 @@ def test_an_expired_invitation_stays_in_the_list_to_invite_again_and_its_holder_
     page.get_by_role("button", name="Invite", exact=True).click()
     page.get_by_label("E-mail address").fill(email.upper())
     expect(page.get_by_role("dialog")).to_contain_text("Invited already. A new invitation ends the one before.")
+    # One sentence says what is wrong.
+    page.get_by_label("E-mail address").fill(team.editor.email)
+    page.get_by_role("dialog").get_by_role("button", name="Make invitation").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_have_text("Already a member.")
+    expect(page.locator(".field-error")).to_have_count(0)
 
 
 def test_a_login_in_another_browser_opens_the_workspace_of_the_last_visit(team, enter, browser):

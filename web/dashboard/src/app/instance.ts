@@ -1,4 +1,4 @@
-import { api, type Schemas, unwrap } from "../api/client";
+import { api, type Schemas, unwrap, type User } from "../api/client";
 import { createStore, useStore } from "../lib/store";
 
 /** What the operator allows. undefined: not known yet, and nothing is offered. */
@@ -17,6 +17,12 @@ export async function pageTitle(url: string): Promise<string> {
 const RETRY_MS = 3_000;
 
 export const useInstance = (): Schemas["Instance"] | undefined => useStore(instance);
+
+/** Whether the operator lets this person make workspaces. */
+export function useMayCreateWorkspace(person: User | null | undefined): boolean {
+  const who = useInstance()?.workspace_creation;
+  return who === "everyone" || (who === "admins" && person?.role === "admin");
+}
 
 /** If that fails, it goes on trying until it is known. */
 export async function loadInstance(): Promise<void> {

@@ -4,7 +4,7 @@ import { Icon, Logo } from "../components/icons";
 import { SelectField } from "../components/field";
 import { Menu, type MenuItem } from "../components/menu";
 import { languages, setLanguage, t, useLanguage } from "../i18n";
-import { useInstance } from "./instance";
+import { useInstance, useMayCreateWorkspace } from "./instance";
 import { isMac, useKeys } from "./keyboard";
 import { href, inWorkspace, navigate, usePlace } from "./router";
 import { routeOf } from "./routes";
@@ -31,10 +31,11 @@ function NavLink({ path, text, isTab = false }: { path: string; text: string; is
 function Switcher() {
   const here = currentWorkspace();
   const open = useWorkspaces().filter((each) => !each.deleted_at);
+  const mayCreate = useMayCreateWorkspace(currentUser());
   const items: MenuItem[] = open.map((each) => ({ text: each.name, icon: each === here ? "check" : "home", run: () => navigate(inWorkspace(each.id)) }));
   return (
     <div class="switcher">
-      <Menu label={t("workspace.switch")} items={[...items, { text: t("workspaces.manage"), icon: "list", run: () => navigate(href("/workspaces")) }]}>
+      <Menu label={t("workspace.switch")} items={[...items, ...(mayCreate ? [{ text: t("workspace.create"), icon: "plus", run: () => navigate(href("/workspaces", { new: 1 })) } as const] : []), { text: t("workspaces.manage"), icon: "list", run: () => navigate(href("/workspaces")) }]}>
         <Logo />
         <span>
           <span class="visually-hidden">{t("workspace")}:</span> {here?.name ?? t("none")}
@@ -134,6 +135,7 @@ function Guest({ children, isBare }: { children: ComponentChildren; isBare: bool
   const user = useUser(); // undefined: they may be logged in
   const operator = useInstance();
   const mayRegister = operator?.registration === "open";
+  const { path } = usePlace();
   return (
     <div class="guest">
       <header class="topbar">
@@ -142,10 +144,12 @@ function Guest({ children, isBare }: { children: ComponentChildren; isBare: bool
         </a>
         {!isBare && user === null && (
           <nav class="topbar-actions" aria-label={t("navigation")}>
-            <a class="button button-quiet" href={href("/login")}>
-              {t("login")}
-            </a>
-            {mayRegister && (
+            {path !== "/login" && (
+              <a class="button button-quiet" href={href("/login")}>
+                {t("login")}
+              </a>
+            )}
+            {mayRegister && path !== "/register" && (
               <a class="button button-primary" href={href("/register")}>
                 {t("register")}
               </a>

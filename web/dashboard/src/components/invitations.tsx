@@ -79,12 +79,14 @@ function InviteDialog({ query, isOfInstance = false, again, onClose }: Omit<Prop
     const text = t(hasMail ? "invitation.made.mail" : "invitation.made.text", { email: made.invitation.email, time: formatTime(made.invitation.expires_at) });
     return <SecretDialog title={t("invitation.made")} text={text} secret={new URL(made.url, location.origin).href} label={t("invitation.copy")} onClose={onClose} />;
   }
+  // The box above says it.
+  const isTaken = error?.kind === "already-member" || error?.kind === "email-taken";
   const isOpen = query.data?.invitations.some((each) => each.state === "open" && each.email.toLowerCase() === email.trim().toLowerCase());
   return (
     <Dialog title={t("invite.title", { name: (!isOfInstance && currentWorkspace()?.name) || location.host })} onClose={() => isBusy || onClose()}>
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
-        <TextField label={t("email")} hint={t(isOpen ? "invite.replaces" : "invite.hint")} type="email" required autofocus autocomplete="off" maxLength={254} value={email} error={error?.fields.email} onInput={setEmail} />
+        <TextField label={t("email")} hint={t(isOpen ? "invite.replaces" : "invite.hint")} type="email" required autofocus autocomplete="off" maxLength={254} value={email} error={isTaken ? undefined : error?.fields.email} onInput={setEmail} />
         {!isOfInstance && <RoleField role={role} onChange={setRole} />}
         <footer class="dialog-foot">
           <SubmitButton isBusy={isBusy}>{t("invite.action")}</SubmitButton>

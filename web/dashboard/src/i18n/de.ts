@@ -440,6 +440,7 @@ const de: Catalogue = {
   visits: "Besuche",
   working: "Einen Moment …",
   workspace: "Arbeitsbereich",
+  "workspace.create": "Arbeitsbereich erstellen",
   "workspace.deleted": "Dieser Arbeitsbereich ist gelöscht",
   "workspace.missing": "Diesen Arbeitsbereich gibt es nicht",
   "workspace.missing.text": "Oder du bist kein Mitglied. Bitte um eine Einladung.",

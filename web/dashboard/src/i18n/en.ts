@@ -377,6 +377,7 @@ export const en = {
   visits: "Visits",
   working: "Working …",
   workspace: "Workspace",
+  "workspace.create": "Create workspace",
   "workspace.deleted": "This workspace is deleted",
   "workspace.missing": "No such workspace",
   "workspace.missing.text": "Or you are no member. Ask for an invitation.",

@@ -454,6 +454,7 @@ const fr: Catalogue = {
   visits: "Visites",
   working: "Un instant …",
   workspace: "Espace",
+  "workspace.create": "Créer un espace",
   "workspace.deleted": "Cet espace est supprimé",
   "workspace.missing": "Cet espace n’existe pas",
   "workspace.missing.text": "Ou vous n’en êtes pas membre. Demandez une invitation.",

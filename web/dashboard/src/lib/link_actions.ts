@@ -39,6 +39,7 @@ export function sayEdited(before: Link, after: Link, done: () => void): void {
       notify(tn("changed", 1));
       done();
     });
+  if (changed.length === 0) forgetUndo(); // it was of an earlier save
   notify(t("link.saved", { url: hostAndSlug(after.short_url) }), changed.length === 0 ? {} : { undo });
 }
 

@@ -13,7 +13,7 @@ import { SelectField, SubmitButton, TextField } from "../components/field";
 import { SecondFactor } from "../components/second_factor";
 import { Ties } from "../components/sign_in";
 import { useAction } from "../components/use_action";
-import { t } from "../i18n";
+import { t, tn } from "../i18n";
 import { browserName, formatRelative, formatTime } from "../lib/format";
 
 function Profile() {
@@ -139,42 +139,82 @@ function Password() {
   );
 }
 
+type Session = Schemas["Session"];
+
+/** Those of one kind of browser, the last used first. */
+interface Browser {
+  name: string;
+  sessions: Session[];
+}
+
+/** This browser first, then equal ones as one. */
+function browsersOf(sessions: readonly Session[]): Browser[] {
+  const found = new Map<string, Browser>();
+  for (const session of [...sessions].sort((a, b) => Number(b.current) - Number(a.current))) {
+    const name = browserName(session.user_agent);
+    const key = session.current ? "" : name;
+    found.set(key, { name, sessions: [...(found.get(key)?.sessions ?? []), session] });
+  }
+  return [...found.values()];
+}
+
 function Sessions() {
   const { data, error, reload } = useQuery("sessions", (signal) => unwrap(api.GET("/api/auth/sessions", { signal })));
-  const [revoking, setRevoking] = useState<Schemas["Session"]>();
+  const [revoking, setRevoking] = useState<Browser>();
   const action = useAction();
-  const revoke = (id: number) =>
-    void action.run(async () => {
-      await unwrap(api.DELETE("/api/auth/sessions/{id}", { params: { path: { id } } }));
-      notify(t("session.revoked"));
-      reload();
-    });
+  const revoke = ({ sessions }: Browser) =>
+    void action
+      .run(async () => {
+        for (const { id } of sessions) await unwrap(api.DELETE("/api/auth/sessions/{id}", { params: { path: { id } } }));
+        notify(t("session.revoked"));
+      })
+      .then(reload);
   const shownError = error ?? action.error;
+  const others = data?.sessions.filter((session) => !session.current) ?? [];
   return (
     <section class="card">
       <h2 class="card-head">{t("sessions")}</h2>
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={2} height={40} />}
       <ul class="rows">
-        {data?.sessions.map((session) => (
-          <li class="row" key={session.id}>
-            <span class="row-main">
-              <span title={session.user_agent}>{browserName(session.user_agent)}</span>
-              <span class="muted" title={formatTime(session.last_used_at)}>
-                {t("session.used", { time: formatRelative(session.last_used_at) })}
+        {browsersOf(data?.sessions ?? []).map((browser) => {
+          const [last] = browser.sessions as [Session];
+          return (
+            <li class="row" key={last.id}>
+              <span class="row-main">
+                <span title={last.user_agent}>{browser.name}</span>
+                <span class="muted" title={formatTime(last.last_used_at)}>
+                  {browser.sessions.length > 1 && `${tn("session.count", browser.sessions.length)} · `}
+                  {t("session.used", { time: formatRelative(last.last_used_at) })}
+                </span>
               </span>
-            </span>
-            {session.current ? (
-              <span class="badge badge-admin">{t("session.current")}</span>
-            ) : (
-              <button type="button" class="button" aria-label={t("session.end", { name: browserName(session.user_agent) })} onClick={() => setRevoking(session)}>
-                {t("revoke")}
-              </button>
-            )}
-          </li>
-        ))}
+              {last.current ? (
+                <span class="badge badge-admin">{t("session.current")}</span>
+              ) : (
+                <button type="button" class="button" aria-label={t("session.end", { name: browser.name })} onClick={() => setRevoking(browser)}>
+                  {t("revoke")}
+                </button>
+              )}
+            </li>
+          );
+        })}
       </ul>
-      {revoking && <Confirm title={t("key.revoke.title", { name: browserName(revoking.user_agent) })} text={t("session.revoke.text")} action={t("revoke")} onConfirm={() => revoke(revoking.id)} onClose={() => setRevoking(undefined)} />}
+      {others.length > 1 && (
+        <div class="button-row card-foot">
+          <button type="button" class="button" onClick={() => setRevoking({ name: "", sessions: others })}>
+            {t("session.end.others")}
+          </button>
+        </div>
+      )}
+      {revoking && (
+        <Confirm
+          title={revoking.name ? t("key.revoke.title", { name: revoking.name }) : t("session.end.others")}
+          text={t(revoking.name ? "session.revoke.text" : "session.end.others.text")}
+          action={t(revoking.name ? "revoke" : "session.end.others")}
+          onConfirm={() => revoke(revoking)}
+          onClose={() => setRevoking(undefined)}
+        />
+      )}
     </section>
   );
 }

@@ -36,10 +36,11 @@ function forgetToken(): void {
 
 function Heading({ invitation }: { invitation: Invitation }) {
   const { workspace, role, invited_by_name: by, email_hint: email, expires_at } = invitation;
+  const operator = useInstance()?.operator_name || location.host;
   return (
     <>
-      <h1>{workspace ? t("invitation.title", { name: workspace.name }) : t("invitation.title.instance")}</h1>
-      <p>{by ? t("invitation.by", { by, email }) : t("invitation.for", { email })}</p>
+      <h1>{t("invitation.title", { name: workspace?.name ?? operator })}</h1>
+      {workspace ? <p>{by ? t("invitation.by", { by, email }) : t("invitation.for", { email })}</p> : <p>{t("invitation.by.instance", { by: by ?? t("invitation.admin"), email })}</p>}
       {role && <YourRole role={role} />}
       {workspace?.requires_second_factor && !currentUser()?.second_factor && <p>{t("invitation.factor")}</p>}
       <p class="hint">{t("invitation.until", { time: formatTime(expires_at) })}</p>
@@ -136,7 +137,7 @@ export default function InvitationPage() {
     const ended = error && error.kind !== "no-invitation" ? error.problem : undefined;
     return (
       <Empty isPage title={t("invitation.ended")} text={ended && error ? explain(error) : t("invitation.ended.text")}>
-        {ended && <p>{t("invitation.again", { name: ended.workspace ?? location.host, by: ended.invited_by_name ?? t("invitation.somebody") })}</p>}
+        {ended && error?.kind !== "invitation-used" && <p>{t("invitation.again", { name: ended.workspace ?? location.host, by: ended.invited_by_name ?? t("invitation.somebody") })}</p>}
         <a class="button" href={href(user ? "/" : "/login")}>
           {t(user ? "missing.action" : "login")}
         </a>

@@ -84,6 +84,11 @@ export default function LoginPage() {
       />
       {asksCode && !isNew && <CodeField value={code} error={error} onInput={setCode} />}
       <SubmitButton isBusy={isBusy}>{isNew ? t("register") : t("login")}</SubmitButton>
+      {!isNew && (
+        <p class="hint">
+          {t(instance?.mail ? "login.forgotten.mail" : "login.forgotten")} <a href={href("/reset")}>{t("reset.title")}</a>
+        </p>
+      )}
       {(isNew || registration === "open") && (
         <p class="hint">
           {isNew ? t("register.other") : t("login.other")}{" "}
@@ -91,11 +96,6 @@ export default function LoginPage() {
         </p>
       )}
       {!isNew && registration && registration !== "open" && <p class="hint">{t(`register.${registration}`)}</p>}
-      {!isNew && (
-        <p class="hint">
-          {t(instance?.mail ? "login.forgotten.mail" : "login.forgotten")} <a href={href("/reset")}>{t("reset.title")}</a>
-        </p>
-      )}
     </form>
   );
 }

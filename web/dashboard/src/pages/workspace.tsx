@@ -35,6 +35,7 @@ function Settings({ workspace }: { workspace: Workspace }) {
         {t("workspace.factor")}
         <span class="hint">{t("workspace.factor.text")}</span>
       </label>
+      {requires && !workspace.requires_second_factor && !currentUser()?.second_factor && <p role="status">{t("workspace.factor.you")}</p>}
       <div class="button-row">
         <SubmitButton isBusy={isBusy}>{t("save")}</SubmitButton>
       </div>

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import { api, unwrap, type Workspace } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { useInstance } from "../app/instance";
-import { inWorkspace } from "../app/router";
+import { useMayCreateWorkspace } from "../app/instance";
+import { inWorkspace, setParams, usePlace } from "../app/router";
 import { currentUser } from "../app/session";
 import { Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
@@ -64,10 +64,10 @@ function Row({ workspace, onRestore }: { workspace: Workspace; onRestore: () => 
 /** The person's workspaces, also those that can still be restored. */
 export default function WorkspacesPage() {
   const { data, error, reload } = useQuery("workspaces", (signal) => unwrap(api.GET("/api/workspaces", { signal })));
-  const [isCreating, setCreating] = useState(false);
+  const isCreating = usePlace().params.has("new");
+  const setCreating = (is: boolean) => setParams({ new: is ? 1 : "" }, { replace: true });
   const action = useAction();
-  const creation = useInstance()?.workspace_creation;
-  const canCreate = creation === "everyone" || (creation === "admins" && currentUser()?.role === "admin");
+  const canCreate = useMayCreateWorkspace(currentUser());
   const restore = ({ id }: Workspace) =>
     void action.run(async () => {
       await startIn(id, () => unwrap(api.POST("/api/workspace/restore")));
@@ -95,7 +95,7 @@ export default function WorkspacesPage() {
           ))}
         </Table>
       )}
-      {isCreating && <NewWorkspace onClose={() => setCreating(false)} />}
+      {isCreating && canCreate && <NewWorkspace onClose={() => setCreating(false)} />}
     </>
   );
 }
