@@ -6,6 +6,7 @@
 #include "lib/base/array.h"
 #include "lib/base/mail_address.h"
 #include "lib/base/utf8.h"
+#include "services/links-api/accounts/common_password.h"
 #include "services/links-api/http/member.h"
 
 void credentials_read_email(const struct json *object, char email[static USER_EMAIL_SIZE],
@@ -45,6 +46,17 @@ static void read_password(const struct json *object, const char *name, size_t mi
 		memcpy(out, password, len + 1);
 }
 
+static void refuse_common(const char *password, const char *email, const char *name,
+                          struct http_problem_fields *wrong)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	member_pointer(name, pointer);
+	if (*password && common_password_is(password, email))
+		http_problem_add_field(wrong, pointer, "common",
+		                       "is too easy to guess: a common password, the address or "
+		                       "this product's name, perhaps with digits behind it");
+}
+
 void credentials_read_new_password(const struct json *object, const char *name,
                                    char password[static PASSWORD_SIZE],
                                    struct http_problem_fields *wrong)
@@ -60,8 +72,10 @@ enum err credentials_read_password(const struct json *object, const char *name,
 	const char *const names[] = { name, new_name };
 	member_reject_unknown(object, names, new_name ? 2 : 1, wrong);
 	read_password(object, name, PASSWORD_CHARS_MIN, password, wrong);
-	if (new_name)
+	if (new_name) {
 		read_password(object, new_name, PASSWORD_CHARS_MIN, new_password, wrong);
+		refuse_common(new_password, "", new_name, wrong);
+	}
 	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
@@ -106,6 +120,7 @@ enum err credentials_read(const struct json *object, bool has_name, struct crede
 	credentials_read_email(object, read.email, wrong);
 	read_password(object, "password", has_name ? PASSWORD_CHARS_MIN : 1, read.password, wrong);
 	if (has_name) {
+		refuse_common(read.password, read.email, "password", wrong);
 		read_name(object, read.name, wrong);
 		read_invitation(object, read.invitation, wrong);
 	} else {

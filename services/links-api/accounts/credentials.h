@@ -27,9 +27,9 @@ struct credentials {
 
 /*
  * ERR_INVALID: wrong lists every invalid field. email: see mail_address.h. password: at least
- * PASSWORD_CHARS_MIN characters and at most PASSWORD_BYTES_MAX bytes; JSON strings never contain a
- * NUL here. name, at most USER_NAME_CHARS_MAX characters, and invitation: allowed only if has_name.
- * Without has_name, at login, a short password is not invalid but wrong, and only an empty one is
+ * PASSWORD_CHARS_MIN characters and at most PASSWORD_BYTES_MAX bytes, and no common one
+ * (common_password.h); JSON strings never contain a NUL here. name, at most USER_NAME_CHARS_MAX characters, and invitation: allowed only if has_name.
+ * Without has_name, at login, a short or common password is not invalid but wrong, and only an empty one is
  * invalid; code is allowed, at most SECOND_FACTOR_TYPED_MAX bytes.
  */
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,

@@ -101,6 +101,7 @@ const de: Catalogue = {
   "error.bulk-time": "Schreibe 31.12.2026, mit Uhrzeit 31.12.2026 18:00.",
   "error.choice": "hat keinen der erlaubten Werte",
   "error.color": "muss eine Farbe wie #1b7f4d sein",
+  "error.common": "ist leicht zu erraten: ein häufiges Passwort, die Adresse oder der Name dieses Produkts, auch mit Ziffern dahinter",
   "error.control-character": "enthält ein Steuerzeichen",
   "error.country": "muss ein Ländercode aus zwei Buchstaben sein",
   "error.cursor": "passt nicht zu dieser Liste",

@@ -106,6 +106,7 @@ const fr: Catalogue = {
   "error.bulk-time": "Écrivez 31/12/2026, avec l’heure 31/12/2026 18:00.",
   "error.choice": "n’a aucune des valeurs permises",
   "error.color": "doit être une couleur comme #1b7f4d",
+  "error.common": "est facile à deviner : un mot de passe courant, l’adresse ou le nom de ce produit, même suivi de chiffres",
   "error.control-character": "contient un caractère de contrôle",
   "error.country": "doit être un code de pays à deux lettres",
   "error.cursor": "ne va pas avec cette liste",
