@@ -94,16 +94,17 @@ enum err audit_store_delete(const struct request *r, int64_t id, int64_t belongs
 	"SELECT id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details, " \
 	"workspace_id FROM audit_log WHERE true"
 /* Only for the entries of one page. Names are not stored: a deleted account has none. */
-#define SELECT_NAMES                                                                                       \
-	"SELECT page.*, (SELECT email FROM users WHERE users.id = actor_id), "                             \
-	"CASE subject_type WHEN 'user' THEN (SELECT email FROM users WHERE users.id = subject_id) "        \
-	"WHEN 'workspace' THEN (SELECT name FROM workspaces WHERE workspaces.id = subject_id) "            \
-	"WHEN 'link' THEN (SELECT slug FROM links WHERE links.id = subject_id) "                           \
-	"WHEN 'key' THEN (SELECT name FROM api_keys WHERE api_keys.id = subject_id) "                      \
-	"WHEN 'report' THEN (SELECT slug FROM abuse_reports WHERE abuse_reports.id = subject_id) "         \
-	"WHEN 'invitation' THEN (SELECT email FROM invitations WHERE invitations.id = subject_id) "        \
-	"WHEN 'share' THEN (SELECT slug FROM links WHERE links.id = (details ->> 'link_id')::bigint) END " \
-	", (SELECT name FROM workspaces WHERE workspaces.id = page.workspace_id) "                         \
+#define SELECT_NAMES                                                                                             \
+	"SELECT page.*, (SELECT email FROM users WHERE users.id = actor_id), "                                   \
+	"CASE subject_type WHEN 'user' THEN (SELECT email FROM users WHERE users.id = subject_id) "              \
+	"WHEN 'workspace' THEN (SELECT name FROM workspaces WHERE workspaces.id = subject_id) "                  \
+	"WHEN 'link' THEN (SELECT slug FROM links WHERE links.id = subject_id) "                                 \
+	"WHEN 'key' THEN (SELECT name FROM api_keys WHERE api_keys.id = subject_id) "                            \
+	"WHEN 'report' THEN (SELECT slug FROM abuse_reports WHERE abuse_reports.id = subject_id) "               \
+	"WHEN 'invitation' THEN (SELECT email FROM invitations WHERE invitations.id = subject_id) "              \
+	"WHEN 'share' THEN COALESCE((SELECT slug FROM links WHERE links.id = (details ->> 'link_id')::bigint), " \
+	"(SELECT tag FROM shares WHERE shares.id = subject_id)) END "                                            \
+	", (SELECT name FROM workspaces WHERE workspaces.id = page.workspace_id) "                               \
 	"FROM (%s) AS page ORDER BY page.id DESC"
 
 /* Only the requested conditions: each has an index, which one generic plan would not use. */

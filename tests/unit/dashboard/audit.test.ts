@@ -24,6 +24,7 @@ test("an entry is a sentence behind the name of who did it", () => {
   assert.equal(sentenceOf(entry("user.update", { ...user, details: { blocked: true } }), nameOf), "blocked the account Tom");
   assert.equal(sentenceOf(entry("user.update", { ...user, details: { role: "admin" } }), nameOf), "made Tom an administrator of this server");
   assert.equal(sentenceOf(entry("user.update", { ...user, details: { links_per_day: 5 } }), nameOf), "changed the limit of Tom");
+  assert.equal(sentenceOf(entry("tag.update", { subject_type: "workspace", subject_name: "Team", details: { tag: "spring", links: 2 } }), nameOf), "changed the tag spring");
   assert.equal(sentenceOf(entry("user.delete", user), nobody), "deleted Account 2");
   assert.equal(sentenceOf(entry("moon.land", { subject_id: 9 }), nameOf), "moon.land 9");
 });

@@ -135,21 +135,19 @@ function Guest({ children, isBare }: { children: ComponentChildren; isBare: bool
   const user = useUser(); // undefined: they may be logged in
   const operator = useInstance();
   const mayRegister = operator?.registration === "open";
-  const { path } = usePlace();
+  const offersLogin = ["/login", "/register"].includes(usePlace().path);
   return (
     <div class="guest">
       <header class="topbar">
         <a class="brand" href={href("/start")}>
           {operator?.operator_logo ? <img src={operator.operator_logo} alt="" /> : <Logo />} <span class={isBare ? "" : "brand-name"}>{operator?.operator_name || "Waymark"}</span>
         </a>
-        {!isBare && user === null && (
+        {!isBare && user === null && !offersLogin && (
           <nav class="topbar-actions" aria-label={t("navigation")}>
-            {path !== "/login" && (
-              <a class="button button-quiet" href={href("/login")}>
-                {t("login")}
-              </a>
-            )}
-            {mayRegister && path !== "/register" && (
+            <a class="button button-quiet" href={href("/login")}>
+              {t("login")}
+            </a>
+            {mayRegister && (
               <a class="button button-primary" href={href("/register")}>
                 {t("register")}
               </a>

@@ -25,7 +25,7 @@ export const actionChoices = (): [action: string, text: string][] =>
 function nameOfSubject({ action, subject_type, subject_id, subject_name, details }: AuditEntry, nameOf: NameOf): string {
   const { slug, host, tag, kind, name, links } = details as Details;
   if (action.startsWith("link.") && typeof links === "number") return tn("links", links, { count: formatCount(links) });
-  const known = (subject_type === "user" && nameOf(subject_id)) || subject_name || slug || host || tag || kind || name;
+  const known = tag || (subject_type === "user" && nameOf(subject_id)) || subject_name || slug || host || kind || name;
   return known ? String(known) : subject_type === "user" ? t("audit.account", { id: subject_id }) : String(subject_id);
 }
 

@@ -49,7 +49,7 @@ function ActorFilter({ actor, isOfInstance, members }: { actor: string; isOfInst
       {actor && found.data && (
         <div class="chips" role="group" aria-label={t("audit.actor.which")}>
           {found.data.users.map((user) => (
-            <button type="button" class="chip" key={user.id} onClick={() => choose(user.id)}>
+            <button type="button" class="button" key={user.id} onClick={() => choose(user.id)}>
               {user.email}
             </button>
           ))}
