@@ -10,7 +10,7 @@ import { rememberedTags } from "../components/tag_input";
 import { t } from "../i18n";
 import { hostAndSlug, readableUrl } from "../lib/format";
 import { loadTags } from "../lib/tags";
-import { looksLikeUrl, normalizeUrl } from "../lib/urls";
+import { hasScheme, looksLikeUrl, normalizeUrl } from "../lib/urls";
 import { useThrottled } from "../lib/use_throttled";
 import { currentWorkspaceId } from "../lib/workspace";
 import { pageTitle } from "./instance";
@@ -190,7 +190,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
               </li>
             ))}
           </ul>
-          {shown.length === 0 && <p class="muted command-none">{t(isUrl && !can("editor") ? "viewer.text" : "links.nomatch")}</p>}
+          {shown.length === 0 && <p class="muted command-none">{t(isUrl && !can("editor") ? "viewer.text" : hasScheme(text) ? "error.url-scheme" : "links.nomatch")}</p>}
         </>
       )}
     </Dialog>

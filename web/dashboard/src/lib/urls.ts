@@ -1,12 +1,12 @@
 export const UTM_FIELDS = ["utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"] as const;
 export type UtmField = (typeof UTM_FIELDS)[number];
 
-/** "example.com/x" becomes "https://example.com/x", and a space after the host becomes %20, as in an address bar. Everything else, also "example", is left to the server, which says what is missing. */
+/** "example.com/x" becomes "https://example.com/x", and a space after the host becomes %20, as in an address bar. Everything else, also "example", is left to the server, which says what is missing: of "javascript:1", the first word is a scheme and no host. */
 export function normalizeUrl(text: string): string {
   const [, origin = "", rest = ""] = /^((?:https?:\/\/)?[^/?#]*)(.*)$/is.exec(text.trim()) ?? [];
   const url = origin + rest.replaceAll(" ", "%20");
   const [host = ""] = url.split(/[/?#]/);
-  const isHost = /^[^:\s]+(:\d+)?$/.test(host) && (host.includes(".") || host.includes(":"));
+  const isHost = /^([^:\s]+\.[^:\s]*(:\d+)?|localhost:\d+)$/i.test(host);
   return isHost ? `https://${url}` : url;
 }
 
@@ -16,6 +16,9 @@ export function looksLikeUrl(text: string): boolean {
   if (/\s/.test(url)) return false;
   return /^https?:\/\/./i.test(url) || /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)*\.\p{L}{2,}(:\d+)?([/?#].*)?$/u.test(url);
 }
+
+/** Whether a text begins as an address does, perhaps of another kind: "mailto:a@b.example". */
+export const hasScheme = (text: string): boolean => /^[a-z][a-z\d+.-]*:\S/i.test(text.trim());
 
 /** The host of an address, as it is written: "example.com" of "https://example.com:8080/page". A host alone stays. */
 export function hostOf(text: string): string {
