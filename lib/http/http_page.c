@@ -15,7 +15,7 @@ static const char style[] =
 	"--danger:#ff8f85;--danger-soft:#3a1815}}"
 	"*{box-sizing:border-box}"
 	"body{margin:0;min-height:100vh;display:flex;flex-direction:column;align-items:center;justify-content:center;padding:24px 16px;"
-	"background:var(--bg);color:var(--text);font:400 14px/20px system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;"
+	"background:var(--bg);color:var(--text);font:400 14px/20px Geist,system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;"
 	"overflow-wrap:anywhere;-webkit-text-size-adjust:100%}"
 	"header,main,footer{width:100%;max-width:448px}"
 	"header{margin-bottom:16px}.brand{display:inline-flex;align-items:center;gap:12px;min-height:44px;color:inherit;font-weight:600;text-decoration:none}"

@@ -16,7 +16,7 @@
 #include "lib/base/strbuf.h"
 
 /* A source of style-src in the Content-Security-Policy: it allows the style of the pages alone. */
-#define HTTP_PAGE_STYLE_HASH "sha256-am+m38H9lHLfSie9rAyXj+v48vxkBN/ouQuLL71L/gM="
+#define HTTP_PAGE_STYLE_HASH "sha256-3LGq5zjEUTz47A64u+Fi9otXFLhOZ8Gem+8FZ6bd8FQ="
 
 /* Who stands at the top. Everything is borrowed. */
 struct http_page_brand {
