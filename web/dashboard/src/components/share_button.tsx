@@ -12,7 +12,7 @@ export function ShareButton(props: Omit<ShareDialogProps, "onClose">) {
   return (
     <>
       <button type="button" class="button" onClick={() => setOpen(true)}>
-        <Icon name="external" /> {t("shares.make")}
+        <Icon name="send" /> {t("shares.make")}
       </button>
       {isOpen && <ShareDialog {...props} onClose={() => setOpen(false)} />}
     </>

@@ -157,7 +157,7 @@ export default function TagsPage() {
     });
   const itemsOf = (tag: Tag): MenuItem[] => !can("editor") ? [] : [
     { text: t("tag.rename"), icon: "edit", run: () => setOpen({ kind: "rename", tag }) },
-    ...(tags.length > 1 ? [{ text: t("tag.merge"), icon: "link", run: () => setOpen({ kind: "merge", tag }) } as const] : []),
+    ...(tags.length > 1 ? [{ text: t("tag.merge"), icon: "merge", run: () => setOpen({ kind: "merge", tag }) } as const] : []),
     ...(tag.color ? [{ text: t("tag.color.remove"), icon: "close", run: () => setColor(tag, null) } as const] : []),
     { text: t("delete"), icon: "trash", isDanger: true, run: () => setOpen({ kind: "delete", tag }) },
   ];
