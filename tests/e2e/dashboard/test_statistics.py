@@ -11,6 +11,7 @@ from clients import CHROME, GOOGLEBOT
 
 from dashboard.addresses import BERLIN, GOOGLE
 from dashboard.browser import expect
+from waiting import wait_until
 
 # What of a list cannot be seen, however far it is scrolled.
 COVERED = """list => [...list.querySelectorAll("button, input:not(.visually-hidden), [role=option]")].filter((each) => {
@@ -26,7 +27,6 @@ def test_a_click_on_the_map_filters_everything(page, window, user, visitor):
         visitor.follow(link["slug"], address=address, agent=CHROME)
     user.wait_for_visits(link["id"], 3)
     window.goto(f"/links/{link['id']}")
-    page.get_by_role("button", name="Map", exact=True).click()
     world = page.get_by_role("group", name="Visits by country")
     page.locator("path[data-country=DE]").hover()
     expect(world.locator(".chart-tip")).to_contain_text("Germany2 · 67%")
@@ -67,7 +67,6 @@ def test_the_overview_shows_all_links_together_or_those_with_a_tag(page, window,
     expect(page).to_have_url(re.compile(r"tag=spring"))
     expect(top).to_have_text(["2"])
     expect(page.locator(".metric-count").first).to_have_text("2")
-    page.get_by_role("button", name="Map", exact=True).click()
     page.locator("path[data-country=DE]").click()
     expect(page.locator(".metric-count").first).to_have_text("1")
     visitor.follow(links[0]["slug"], address=BERLIN, agent=CHROME)
@@ -107,7 +106,6 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     expect(shown.get_by_role("heading", level=1, name="For the board")).to_be_visible()
     expect(shown.locator(".metric-count").first).to_have_text("2")
     expect(reader.period()).to_contain_text("(Europe/Berlin)")
-    shown.get_by_role("button", name="Map", exact=True).click()
     shown.locator("path[data-country=DE]").click()
     expect(shown.locator(".metric-count").first).to_have_text("1")
     shown.keyboard.press("w")
@@ -245,9 +243,11 @@ def test_every_sheet_of_a_phone_lies_above_its_bar_and_scrolls(browser, user, vi
     window = browser.open(viewport={"width": 390, "height": 560}, has_touch=True)
     page = window.page
     window.login(user.email)
-    for path, buttons, number in (("/statistics", ".stat-bar [aria-haspopup]", 3), ("/statistics", ".switcher [aria-haspopup]", 1), ("/links", ".cell-actions [aria-haspopup]", 1), ("/links", ".sidebar-foot [aria-haspopup]", 1)):
+    for path, buttons, number in (("/statistics", ".range-steps [aria-haspopup]", 1), ("/statistics", ".bottom [aria-haspopup]", 2), ("/statistics", ".switcher [aria-haspopup]", 1), ("/links", ".cell-actions [aria-haspopup]", 1), ("/links", ".filter-bar [aria-haspopup]", 2), ("/links", ".sidebar-foot [aria-haspopup]", 1)):
         window.goto(path)
         window.settle()
+        if "bottom" in buttons:
+            page.get_by_role("button", name="Filters", exact=True).click()
         expect(page.locator(buttons)).to_have_count(number)
         for button in page.locator(buttons).all():
             if "foot" in buttons:
@@ -256,6 +256,105 @@ def test_every_sheet_of_a_phone_lies_above_its_bar_and_scrolls(browser, user, vi
             assert page.locator(".menu-list").evaluate(COVERED) == [], button.inner_text()
             page.keyboard.press("Escape")
     window.close()
+
+
+def test_the_bar_of_a_phone_is_one_line_and_its_sheet_has_the_rest(browser, user, visitor):
+    link = user.create()
+    for address in (BERLIN, GOOGLE):
+        visitor.follow(link["slug"], address=address, agent=CHROME)
+    user.wait_for_visits(link["id"], 2)
+    window = browser.open(viewport={"width": 360, "height": 700}, has_touch=True, is_mobile=True)
+    page = window.page
+    window.login(user.email)
+    window.goto("/statistics?from=2026-01-01&to=2099-12-30&country=DE&compare=1")
+    window.settle()
+    bar = page.locator(".stat-bar")
+    assert bar.bounding_box()["height"] <= 49 and bar.evaluate("bar => bar.scrollWidth - innerWidth") <= 0
+    page.get_by_role("button", name="Filters 2").click()
+    sheet = page.get_by_role("dialog", name="Filters")
+    assert window.violations() == []
+    sheet.get_by_role("button", name="Remove filter Country is Germany").click()
+    expect(page).not_to_have_url(re.compile(r"country="))
+    sheet.get_by_role("button", name="Which visits").click()
+    sheet.get_by_role("option", name="Bots only").click()
+    expect(page).to_have_url(re.compile(r"bots=only"))
+    sheet.get_by_role("button", name="Done").click()
+    page.get_by_role("button", name=re.compile("^Period: ")).click()
+    page.get_by_role("button", name="Earlier period").click()
+    expect(page).to_have_url(re.compile(r"to=2025-12-31"))
+    window.close()
+
+
+def test_the_map_zooms_by_buttons_keys_wheel_and_drag_and_no_further_than_the_world(page, window, user, visitor):
+    link = user.create()
+    for address in (BERLIN, GOOGLE):
+        visitor.follow(link["slug"], address=address, agent=CHROME)
+    user.wait_for_visits(link["id"], 2)
+    window.goto("/statistics")
+    world = page.get_by_role("group", name="Visits by country")
+    world.scroll_into_view_if_needed()
+    part = world.locator(".world-part")
+    expect(page.get_by_role("button", name="Zoom out")).to_be_disabled()
+    expect(page.get_by_role("list", name="Visits").get_by_role("listitem")).to_have_text(["1"])
+
+    def view():
+        return [float(each) for each in re.findall(r"-?[\d.]+", part.get_attribute("style"))]
+
+    page.get_by_role("button", name="Zoom in").click()
+    assert view()[0] == 1.6
+    world.press("ArrowRight")
+    expect(world.locator("[aria-live]")).to_have_text("Germany: 1")
+    for _ in range(8):
+        world.press("+")
+    assert view()[0] == 8
+    expect(world.locator(".chart-tip")).to_contain_text("Germany")
+    box, tip = world.bounding_box(), world.locator(".chart-tip").bounding_box()
+    assert box["x"] <= tip["x"] + tip["width"] and tip["x"] <= box["x"] + box["width"], "what is named is in sight"
+    before, url = view(), page.url
+    page.mouse.move(box["x"] + 200, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 260, box["y"] + 140, steps=4)
+    page.mouse.up()
+    assert view()[1] > before[1] and view()[2] > before[2] and page.url == url, "a drag is no click"
+    world.press("0")
+    assert view() == [1, 0, 0]
+    # The wheel scrolls the page, unless it is meant for the map.
+    page.get_by_role("heading", level=1).click()
+    page.mouse.move(box["x"] + 200, box["y"] + 100)
+    page.mouse.wheel(0, -300)
+    assert view()[0] == 1
+    world.scroll_into_view_if_needed()
+    page.mouse.move(world.bounding_box()["x"] + 200, world.bounding_box()["y"] + 100)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -300)
+    page.keyboard.up("Control")
+    wait_until(lambda: view()[0] > 1, 60, "the wheel")
+
+
+def test_direct_visits_and_those_of_other_websites_are_two_sources(page, window, user, visitor):
+    link = user.create()
+    for referer in (None, None, "https://blog.example/post", "https://www.google.com/"):
+        visitor.follow(link["slug"], address=BERLIN, agent=CHROME, referer=referer)
+    user.wait_for_visits(link["id"], 4)
+    window.goto("/statistics")
+    sources = page.get_by_role("region", name="Sources")
+    expect(sources.locator("tbody tr")).to_have_text(["Direct250%", "Google125%", "Other websites125%"])
+    sources.get_by_role("button", name="Other websites").click()
+    expect(sources.locator("tbody tr").filter(has_text="blog.example")).to_have_count(1)
+    sources.get_by_role("button", name="Source", exact=True).click()
+    sources.get_by_role("button", name="Direct", exact=True).click()
+    expect(page.locator(".metric-count").first).to_have_text("2")
+
+
+def test_a_panel_that_cannot_be_loaded_says_so_and_stops(page, window, user):
+    user.create()
+    page.route(re.compile(r"/stats/(referrer_source|device)"), lambda route: route.fulfill(status=503))
+    window.goto("/statistics")
+    for name in ("Sources", "Devices"):
+        expect(page.get_by_role("region", name=name).get_by_text("Could not be loaded.")).to_be_visible()
+    window.settle()
+    page.unroute_all()
+    expect(page.get_by_role("region", name="Sources").get_by_text("No visits")).to_be_visible()
 
 
 def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
@@ -308,7 +407,7 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
         assert (lines[0], lines[-1]) == (f"Time (Europe/Berlin),{visits},Unique visitors,Bots", f"{today} 00:00,1,1,0")
         assert len(lines) == 8
     window.goto(f"/links/{link['id']}?range=7d")
-    expect(page.get_by_text(", in UTC:")).to_be_visible()
+    expect(page.get_by_text(", times in UTC:")).to_be_visible()
     file, lines = saved("CSV")
     assert file == f"single-visits-{link['slug']}-{days}.csv" and ",DE," in lines[1]
 
@@ -396,4 +495,4 @@ def test_a_visit_appears_in_the_live_view(page, window, user, visitor):
     window.goto("/live")
     expect(page.get_by_text("Connected")).to_be_visible()
     visitor.follow(link["slug"])
-    expect(page.get_by_role("listitem").filter(has_text=link["slug"])).to_have_count(1)
+    expect(page.get_by_role("region", name="Visits", exact=True).get_by_role("listitem").filter(has_text=link["slug"])).to_have_count(1)

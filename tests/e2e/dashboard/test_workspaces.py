@@ -617,7 +617,7 @@ def test_everything_of_a_workspace_is_asked_in_it(team, enter, visitor):
         window.settle()
     expect(window.page.get_by_text("Connected")).to_be_visible()
     visitor.follow(link["slug"])
-    expect(window.page.get_by_role("listitem").filter(has_text=link["slug"])).to_be_visible()
+    expect(window.page.get_by_role("region", name="Visits", exact=True).get_by_role("listitem").filter(has_text=link["slug"])).to_be_visible()
     routes = [each for each in asked if each.startswith("/api/")]
     prefix = f"/api/workspaces/{team.id}"
     assert [each for each in routes if not each.startswith(prefix) and not OUTSIDE.match(each)] == []

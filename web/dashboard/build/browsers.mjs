@@ -9,7 +9,7 @@ import browserslist from "browserslist";
 const SELF = fileURLToPath(import.meta.url);
 const MDN_NAMES = { chrome: "chrome", edge: "edge", firefox: "firefox", ios_saf: "safari_ios", safari: "safari" };
 /** Modules look first whether a browser has these, or have a function of their own with this name. */
-const GUARDED = new Set(["Navigator.clipboard", "Navigator.serviceWorker", "moveBefore", "auto"]);
+const GUARDED = new Set(["Navigator.clipboard", "Navigator.serviceWorker", "Navigator.share", "share", "moveBefore", "auto"]);
 
 const require = createRequire(SELF);
 const { api, javascript } = require("@mdn/browser-compat-data");

@@ -5,14 +5,14 @@ import { createRequire } from "node:module";
 import { geoArea, geoCentroid, geoNaturalEarth1, geoPath } from "d3-geo";
 import { feature } from "topojson-client";
 
-const WIDTH = 700;
-const HEIGHT = 336;
-const SMALL = 6;
+const WIDTH = 1400;
+const HEIGHT = 672;
+const SMALL = 12;
 const require = createRequire(import.meta.url);
 const numericToAlpha2 = require("i18n-iso-countries").getNumericCodes();
 
 /** Points of a line that are further than this from it stay: a third of a unit of the map, in degrees. */
-const TOLERANCE = (0.35 * 360) / WIDTH;
+const TOLERANCE = (0.6 * 360) / WIDTH;
 
 function distance([x, y], [fromX, fromY], [toX, toY]) {
   const length = Math.hypot(toX - fromX, toY - fromY);

@@ -1,7 +1,7 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Schemas } from "../api/client";
 import { t } from "../i18n";
-import { smooth } from "../lib/curve";
+import { lineThrough } from "../lib/line";
 import { formatChange, formatCompact, formatCount } from "../lib/format";
 import type { Interval } from "../lib/range";
 import { formatStart, isFuture } from "../lib/starts";
@@ -102,7 +102,7 @@ export default function Chart(props: ChartProps) {
   const last = spots.length - 1;
   const isOpen = last >= 0 && isRunning(props, last);
   const ended = isOpen && last > 0 ? spots.slice(0, -1) : spots;
-  const line = smooth(ended);
+  const line = lineThrough(ended);
   const base = y(0);
   const placed = marks.map((mark) => ({ ...mark, index: placeOf(props, mark.time) })).filter((mark) => mark.index >= 0);
 
@@ -183,10 +183,10 @@ export default function Chart(props: ChartProps) {
               {labelOf(interval, points[index]?.start ?? "")}
             </text>
           ))}
-        {shownBefore.length > 0 && <path class="chart-before" d={smooth(shownBefore.map((each, index) => [x(index), y(value(each))] as const))} />}
+        {shownBefore.length > 0 && <path class="chart-before" d={lineThrough(shownBefore.map((each, index) => [x(index), y(value(each))] as const))} />}
         {ended.length > 1 && <path fill={`url(#${gradient})`} d={`${line}L${ended[ended.length - 1]?.[0]} ${base}L${ended[0]?.[0]} ${base}Z`} />}
         {ended.length > 1 && <path class="chart-line" d={line} />}
-        {isOpen && last > 0 && <path class="chart-line chart-running" d={smooth(spots.slice(-2))} />}
+        {isOpen && last > 0 && <path class="chart-line chart-running" d={lineThrough(spots.slice(-2))} />}
         {spots.length < 3 && spots.map(([cx, cy], index) => <circle class="chart-dot" cx={cx} cy={cy} r="4" key={index} />)}
         {placed.map((mark, index) => (
           <g class="chart-mark" key={index}>

@@ -1,11 +1,10 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useQuery } from "../api/use_query";
 import { currentZone } from "../app/settings";
 import { type Key, t } from "../i18n";
 import { fileName, formatCsv, saveCsv } from "../lib/download";
 import { type Dimension, type Filter, filterQuery, rememberValues } from "../lib/filters";
 import { formatCount, formatShare, formatValue } from "../lib/format";
-import { lazy } from "../lib/lazy";
 import type { Range } from "../lib/range";
 import type { Source, Values } from "../lib/sources";
 import { Change } from "./change";
@@ -13,9 +12,11 @@ import { Dialog } from "./dialog";
 import { ErrorBox, Skeleton } from "./feedback";
 import { Icon } from "./icons";
 import { ValueIcon } from "./value_icon";
+import WorldMap from "./world_map";
 
-const WorldMap = lazy(() => import("./world_map"), 6);
 const SHORT = 8;
+const BESIDE_MAP = 10;
+const COUNTRIES = 250;
 const LONG = 1000;
 const ROWS = 50;
 export const PLACES: readonly Dimension[] = ["country", "region", "city"];
@@ -37,6 +38,7 @@ export interface PanelProps extends Question {
   source: Source;
   title: string;
   dimensions: readonly Dimension[];
+  hasMap?: boolean;
   /** Changes when there are new visits. */
   turn: string;
   onPick: (filter: Filter) => void;
@@ -47,9 +49,12 @@ export const shownCount = (counts: Pick<Counts, "humans" | "bots" | "total">, bo
 
 const largest = (items: Item[], bots: Bots) => Math.max(1, ...items.map((item) => shownCount(item, bots)));
 
+/** A value, of another dimension perhaps, and what else than a filter becomes of a click. */
+type Row = Item & { of?: Dimension; name?: string; act?: () => void };
+
 interface BarsProps {
   dimension: Dimension;
-  items: Item[];
+  items: Row[];
   /** Of the longest bar. */
   max: number;
   /** Of all values, also of those that are not listed. */
@@ -77,13 +82,14 @@ function Bars({ dimension, items, max, totals, bots, isCompared, onPick }: BarsP
       </thead>
       <tbody>
         {items.map((item) => {
-          const name = formatValue(dimension, item.value);
+          const of = item.of ?? dimension;
+          const name = item.name ?? formatValue(of, item.value);
           return (
-            <tr key={item.value}>
+            <tr key={name}>
               <th scope="row">
                 <span class="bar" style={{ width: `${(shownCount(item, bots) / max) * 100}%` }} />
-                <button type="button" class="bar-name" title={t("filter.by", { value: name })} onClick={(event) => onPick({ dimension, value: item.value, isExcluded: event.shiftKey })}>
-                  <ValueIcon dimension={dimension} value={item.value} />
+                <button type="button" class="bar-name" title={item.act ? undefined : t("filter.by", { value: name })} onClick={(event) => (item.act ? item.act() : onPick({ dimension: of, value: item.value, isExcluded: event.shiftKey }))}>
+                  <ValueIcon dimension={of} value={item.act ? name : item.value} />
                   <span class="bar-text">{name}</span>
                 </button>
               </th>
@@ -97,14 +103,15 @@ function Bars({ dimension, items, max, totals, bots, isCompared, onPick }: BarsP
   );
 }
 
-function useValues(source: Source, dimension: Dimension, question: Question, limit: number, turn: string) {
+/** Of no dimension, nothing is asked. */
+function useValues(source: Source, dimension: Dimension | undefined, question: Question, limit: number, turn: string) {
   const { range, filters, bots, isCompared } = question;
   const query = { from: range.from, to: range.to, tz: currentZone(), limit, bots: bots || undefined, ...filterQuery(filters) };
   const compare = isCompared ? range.compare : undefined;
   const asked = JSON.stringify([source.key, dimension, query]);
-  const answer = useQuery(`${asked} ${compare} ${turn}`, async (signal) => {
-    const values = await source.values(dimension, { ...query, compare }, signal);
-    rememberValues(dimension, values.items.map((item) => item.value));
+  const answer = useQuery(dimension === undefined ? null : `${asked} ${compare} ${turn}`, async (signal) => {
+    const values = await source.values(dimension as Dimension, { ...query, compare }, signal);
+    rememberValues(dimension as Dimension, values.items.map((item) => item.value));
     return { asked, values };
   });
   // What another question was answered with never stands under this one. To compare changes no figure.
@@ -159,26 +166,54 @@ function AllValues({ source, dimension, turn, onPick, onClose, ...question }: Om
   );
 }
 
-const MAP = "map";
+/** The height of the tallest content so far: what stands below does not move when another tab is chosen. */
+function useTallest(of: unknown) {
+  const content = useRef<HTMLDivElement>(null);
+  const [height, setHeight] = useState(0);
+  useLayoutEffect(() => {
+    if (of) setHeight((last) => Math.max(last, content.current?.offsetHeight ?? 0));
+  }, [of]);
+  return { content, style: { minHeight: `${height}px` } };
+}
 
-/** The values of some dimensions, one at a time. A click on a value filters the whole page by it, with Shift it leaves it out. */
-export function Panel({ source, title, dimensions, turn, onPick, ...question }: PanelProps) {
-  const [tab, setTab] = useState<Dimension | typeof MAP>(dimensions[0] as Dimension);
+const DIRECT: Filter = { dimension: "referrer_host", value: "", isExcluded: false };
+
+const less = (all: Counts, some: Counts): Counts => ({ humans: all.humans - some.humans, bots: all.bots - some.bots, total: all.total - some.total, unique_visitors: Math.max(0, all.unique_visitors - some.unique_visitors) });
+
+/** To the server, visits without a referrer and those of websites without a name have the same source. Their host tells them apart. */
+function useRows(props: Pick<PanelProps, "source" | "turn"> & Question, dimension: Dimension, items: Item[], showHosts: () => void): Row[] {
+  const { source, turn, filters, bots } = props;
+  const both = items.find(({ value }) => value === "");
+  const isMixed = dimension === "referrer_source" && both && !filters.some((each) => each.dimension.startsWith("referrer"));
+  const direct = useValues(source, isMixed ? DIRECT.dimension : undefined, { ...props, filters: [...filters, DIRECT] }, 1, turn).data;
+  if (!isMixed || !direct) return items;
+  const own = direct.items[0] ?? { ...both, ...less(both, both) };
+  const others: Row = { ...both, ...less(both, own), name: t("websites.other"), act: showHosts };
+  if (both.compared) others.compared = own.compared ? { ...both.compared, ...less(both.compared as Counts, own.compared as Counts) } : both.compared;
+  const rows: Row[] = [...items.filter((each) => each !== both), { ...own, of: DIRECT.dimension }, others];
+  return rows.filter((each) => shownCount(each, bots) > 0).sort((a, b) => shownCount(b, bots) - shownCount(a, bots));
+}
+
+/** The values of some dimensions, one at a time, and the map of countries beside them. A click on a value filters the whole page by it, with Shift it leaves it out. */
+export function Panel({ source, title, dimensions, turn, hasMap = false, onPick, ...question }: PanelProps) {
+  const [dimension, setDimension] = useState<Dimension>(dimensions[0] as Dimension);
   const [isLong, setLong] = useState(false);
-  const dimension = tab === MAP ? "country" : tab;
   const { range, filters, bots, isCompared } = question;
-  const { data, error, reload } = useValues(source, dimension, question, tab === MAP ? 250 : SHORT, turn);
-  const tabs = [...dimensions.map((each) => [each, t(`dimension.${each}`)] as const), ...(dimensions.includes("country") ? [[MAP, t("map")] as const] : [])];
-  const items = data?.items ?? [];
+  const rows = hasMap ? BESIDE_MAP : SHORT;
+  const countries = useValues(source, hasMap ? "country" : undefined, question, COUNTRIES, turn);
+  const own = useValues(source, hasMap && dimension === "country" ? undefined : dimension, question, rows, turn);
+  const { data, error, reload } = hasMap && dimension === "country" ? countries : own;
+  const items = useRows({ source, turn, ...question }, dimension, (data?.items ?? []).slice(0, rows), () => setDimension("referrer_host"));
+  const { content, style } = useTallest(data);
   return (
-    <section class="card panel" aria-label={title}>
+    <section class={hasMap ? "card panel panel-places" : "card panel"} aria-label={title}>
       <div class="panel-head">
-        <h2 class={tabs.length > 1 ? "visually-hidden" : "panel-title"}>{title}</h2>
-        {tabs.length > 1 && (
+        <h2 class={dimensions.length > 1 ? "visually-hidden" : "panel-title"}>{title}</h2>
+        {dimensions.length > 1 && (
           <div class="tabs" role="group" aria-label={title}>
-            {tabs.map(([each, name]) => (
-              <button type="button" key={each} aria-pressed={each === tab} onClick={() => setTab(each)}>
-                {name}
+            {dimensions.map((each) => (
+              <button type="button" key={each} aria-pressed={each === dimension} onClick={() => setDimension(each)}>
+                {t(`dimension.${each}`)}
               </button>
             ))}
           </div>
@@ -187,15 +222,22 @@ export function Panel({ source, title, dimensions, turn, onPick, ...question }: 
           {t("panel.more")}
         </button>
       </div>
+      {hasMap && (
+        <div class="panel-map">
+          <WorldMap label={t("map.label")} visits={new Map((countries.data?.items ?? []).map((item) => [item.value, shownCount(item, bots)]))} onPick={(value) => onPick({ dimension: "country", value, isExcluded: false })} />
+        </div>
+      )}
       <div class="panel-body">
-        {error && !error.isTemporary && <ErrorBox error={error} retry={reload} />}
-        {!data && (!error || error.isTemporary) && <Skeleton lines={SHORT} height={24} />}
-        {data && tab === MAP && <WorldMap visits={new Map(items.map((item) => [item.value, shownCount(item, bots)]))} onPick={(value) => onPick({ dimension: "country", value, isExcluded: false })} />}
-        {data && tab !== MAP && items.length === 0 && <p class="muted panel-empty">{t(dimension.startsWith("utm_") ? "panel.campaigns" : "panel.empty")}</p>}
-        {data && tab !== MAP && items.length > 0 && <Bars dimension={dimension} items={items} max={largest(items, bots)} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
+        <div ref={content} style={style}>
+          {error && !error.isTemporary && <ErrorBox error={error} retry={reload} />}
+          {/* The page says once that the server is away, and tries again. */}
+          {!data && error?.isTemporary && <p class="muted panel-empty">{t("panel.failed")}</p>}
+          {!data && !error && <Skeleton lines={rows} height={22} />}
+          {data && items.length === 0 && <p class="muted panel-empty">{t(dimension.startsWith("utm_") ? "panel.campaigns" : "panel.empty")}</p>}
+          {data && items.length > 0 && <Bars dimension={dimension} items={items} max={largest(items, bots)} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
+        </div>
       </div>
       {isLong && <AllValues source={source} dimension={dimension} turn={turn} range={range} filters={filters} bots={bots} isCompared={isCompared} onPick={onPick} onClose={() => setLong(false)} />}
     </section>
   );
 }
-

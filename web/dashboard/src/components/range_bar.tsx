@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "../app/keyboard";
 import { currentPlace, setParams, usePlace } from "../app/router";
@@ -22,6 +23,21 @@ const toggleCompare = () => setParams({ compare: currentPlace().params.get("comp
 /** What the range is called, or its dates. */
 const nameOf = (range: Range) => (range.preset === "custom" ? formatSpan(range.from, range.to, "UTC") : t(`range.${range.preset}.long`));
 
+/** To the ranges before and after this one. look: a class of the buttons. */
+function Steps({ range, look = "", children }: { range: Range; look?: string; children: ComponentChildren }) {
+  return (
+    <div class="range-steps">
+      <button type="button" class={`icon-button ${look}`} aria-label={t("range.earlier")} title={`${t("range.earlier")} (P)`} onClick={() => step(-1)}>
+        <Icon name="left" />
+      </button>
+      {children}
+      <button type="button" class={`icon-button ${look}`} aria-label={t("range.later")} title={`${t("range.later")} (N)`} disabled={!stepRange(range, 1)} onClick={() => step(1)}>
+        <Icon name="right" />
+      </button>
+    </div>
+  );
+}
+
 /** A button with the range, and below it all ranges and the dates of one's own. */
 function RangeMenu({ range }: { range: Range }) {
   const [isOpen, setOpen] = useState(false);
@@ -41,10 +57,15 @@ function RangeMenu({ range }: { range: Range }) {
   return (
     <div class="menu" ref={root} onKeyDown={(event) => event.key === "Escape" && isOpen && (event.stopPropagation(), close())}>
       <button ref={button} type="button" class="button" aria-haspopup="dialog" aria-expanded={isOpen} aria-label={`${t("range")}: ${nameOf(range)}`} onClick={() => setOpen(!isOpen)}>
-        <Icon name="calendar" /> {nameOf(range)} <Icon name="down" />
+        <Icon name="calendar" /> <span class="bar-text">{nameOf(range)}</span> <Icon name="down" />
       </button>
       {isOpen && (
         <div class="menu-list range-menu" role="dialog" aria-label={t("range")}>
+          <div class="narrow-only">
+            <Steps range={range}>
+              <span class="strong">{formatSpan(range.from, range.to, "UTC")}</span>
+            </Steps>
+          </div>
           {PRESETS.filter((preset) => preset !== "custom").map((preset) => (
             <button
               type="button"
@@ -71,26 +92,23 @@ function RangeMenu({ range }: { range: Range }) {
   );
 }
 
+/** Whether the period before stands beside the figures. */
+export function CompareButton() {
+  const isCompared = usePlace().params.get("compare") === "1";
+  return (
+    <button type="button" class={isCompared ? "chip chip-on" : "chip chip-add"} aria-pressed={isCompared} title={`${t("keys.compare")} (X)`} onClick={toggleCompare}>
+      {t("compare")}
+    </button>
+  );
+}
+
 /** The range of all figures of a page. It stands in the address. */
 export function RangeBar({ range }: { range: Range }) {
-  const { params } = usePlace();
-  const isCompared = params.get("compare") === "1";
   const keys = Object.entries(KEYS).map(([key, preset]) => [key, () => choose(preset)] as const);
   useKeys({ ...Object.fromEntries(keys), x: toggleCompare, p: () => step(-1), n: () => step(1) });
   return (
-    <>
-      <div class="range-steps">
-        <button type="button" class="icon-button" aria-label={t("range.earlier")} title={`${t("range.earlier")} (P)`} onClick={() => step(-1)}>
-          <Icon name="left" />
-        </button>
-        <RangeMenu range={range} />
-        <button type="button" class="icon-button" aria-label={t("range.later")} title={`${t("range.later")} (N)`} disabled={!stepRange(range, 1)} onClick={() => step(1)}>
-          <Icon name="right" />
-        </button>
-      </div>
-      <button type="button" class={isCompared ? "chip chip-on" : "chip chip-add"} aria-pressed={isCompared} title={`${t("keys.compare")} (X)`} onClick={toggleCompare}>
-        {t("compare")}
-      </button>
-    </>
+    <Steps range={range} look="wide-only">
+      <RangeMenu range={range} />
+    </Steps>
   );
 }

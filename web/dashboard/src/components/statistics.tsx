@@ -7,7 +7,6 @@ import { t } from "../i18n";
 import { fileName, formatCsv, saveCsv } from "../lib/download";
 import { type Dimension, type Filter, filterParams, filterQuery, filtersOf, isSame, rememberedValues } from "../lib/filters";
 import { formatCompact, formatCount, formatSpan, formatValue } from "../lib/format";
-import { lazy } from "../lib/lazy";
 import { dateIn, type Range, rangeOf } from "../lib/range";
 import type { Series, Source, Totals } from "../lib/sources";
 import { formatStart, isFuture } from "../lib/starts";
@@ -15,15 +14,15 @@ import { useOutside } from "../lib/use_outside";
 import { useThrottled } from "../lib/use_throttled";
 import { toLocalInput } from "../lib/zone";
 import { Change } from "./change";
-import type { Mark } from "./chart";
+import Chart, { type Mark } from "./chart";
+import { Dialog } from "./dialog";
 import { Empty, ErrorBox, Skeleton } from "./feedback";
 import { Icon } from "./icons";
 import { type Bots, botsOf, Panel, PLACES, type Question, shownCount } from "./panel";
 import { type Choice, Picker } from "./picker";
-import { RangeBar } from "./range_bar";
+import { CompareButton, RangeBar } from "./range_bar";
 import { Ticking } from "./ticking";
 
-const Chart = lazy(() => import("./chart"), 6);
 const PANEL_MS = 10_000; // a busy link must not use up the account's requests
 
 function useFigures(source: Source, range: Range, filters: Filter[], isCompared: boolean, turn: string) {
@@ -196,8 +195,8 @@ interface BarProps extends Question {
   children?: ComponentChildren;
 }
 
-/** One line above all figures, of the same height whatever is chosen. */
-function StatBar({ range, filters, bots, onPick, children }: BarProps) {
+/** What limits the figures, and what can be done with them: in the bar, or on a sheet of a phone. */
+function Limits({ filters, bots, onPick }: Omit<BarProps, "range" | "children">) {
   const values = rememberedValues();
   const choices: Choice[] = values.map((each, at) => ({
     id: String(at),
@@ -207,37 +206,69 @@ function StatBar({ range, filters, bots, onPick, children }: BarProps) {
   }));
   const kinds: Choice[] = (["", "include", "only"] as const).map((each) => ({ id: each, text: t(`bots.${each || "none"}`), group: "", isOn: each === bots }));
   return (
-    <div class="stat-bar">
-      <RangeBar range={range} />
-      <span class="paper-only">{formatSpan(range.from, range.to, "UTC")}</span>
+    <>
+      <CompareButton />
       <FilterChips filters={filters} />
       <Picker label={t("filter.add")} class="chip chip-add" choices={choices} onPick={(at) => values[Number(at)] && onPick(values[Number(at)] as Filter)}>
         <Icon name="filter" /> {t("filter")}
       </Picker>
-      <span class="stat-bar-end">
-        <Picker label={t("bots.label")} class="button button-quiet" choices={kinds} onPick={(value) => setParams({ bots: value })}>
-          {t(`bots.${bots || "none"}`)} <Icon name="down" />
-        </Picker>
+      <Picker label={t("bots.label")} class="button button-quiet" choices={kinds} onPick={(value) => setParams({ bots: value })}>
+        {t(`bots.${bots || "none"}`)} <Icon name="down" />
+      </Picker>
+    </>
+  );
+}
+
+/** One line above all figures, of the same height whatever is chosen, and as wide as the window: on a phone, a sheet has what the line has no room for. */
+function StatBar({ range, children, ...limits }: BarProps) {
+  const [isOpen, setOpen] = useState(false);
+  const { filters, bots, isCompared } = limits;
+  const chosen = filters.length + (bots ? 1 : 0) + (isCompared ? 1 : 0);
+  return (
+    <div class="stat-bar">
+      <RangeBar range={range} />
+      <span class="paper-only">{formatSpan(range.from, range.to, "UTC")}</span>
+      <div class="stat-limits wide-only">
+        <Limits {...limits} />
         {children}
-      </span>
+      </div>
+      <button type="button" class="button narrow-only" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        <Icon name="filter" /> {t("filters")}
+        {chosen > 0 && <span class="badge badge-admin">{formatCount(chosen)}</span>}
+      </button>
+      {isOpen && (
+        <Dialog look="bottom" title={t("filters")} onClose={() => setOpen(false)}>
+          <div class="stat-limits">
+            <Limits {...limits} />
+          </div>
+          <footer class="dialog-foot">
+            {children}
+            <button type="button" class="button button-primary" onClick={() => setOpen(false)}>
+              {t("done")}
+            </button>
+          </footer>
+        </Dialog>
+      )}
     </div>
   );
 }
 
 interface Props {
   source: Source;
-  /** What else the links decide or tell apart. */
+  /** What the link decides. */
   decisions?: readonly Dimension[];
   /** What happened to the link. */
   marks?: readonly Mark[];
-  /** Stands below the bar. */
+  /** Stands above the bar. */
   heading?: ComponentChildren;
   /** At the end of the bar. */
   actions?: ComponentChildren;
+  /** More panels. */
+  children?: ComponentChildren;
 }
 
 /** The statistics of a source in the range and with the filters of the address. They follow new visits. */
-export function Statistics({ source, decisions = [], marks = [], heading, actions }: Props) {
+export function Statistics({ source, decisions = [], marks = [], heading, actions, children }: Props) {
   const { params } = usePlace();
   const range = rangeOf(params);
   const filters = filtersOf(params);
@@ -265,10 +296,10 @@ export function Statistics({ source, decisions = [], marks = [], heading, action
   const shared = { source, ...question, turn: panelTurn, onPick: pick };
   return (
     <div class="statistics">
+      {heading}
       <StatBar {...question} onPick={pick}>
         {actions}
       </StatBar>
-      {heading}
       {error && <ErrorBox error={error} retry={reload} />}
       {(data || !error) && <section class="card figures" aria-label={t("chart.label")}>
         {data ? (
@@ -301,11 +332,12 @@ export function Statistics({ source, decisions = [], marks = [], heading, action
         )}
       </section>}
       <div class="panels">
-        <Panel {...shared} title={t("places")} dimensions={PLACES} />
-        <Panel {...shared} title={t("sources")} dimensions={["referrer_source", "referrer_host"]} />
+        <Panel {...shared} hasMap title={t("places")} dimensions={PLACES} />
+        <Panel {...shared} title={t("sources")} dimensions={["referrer_source", "referrer_host", "scan"]} />
         <Panel {...shared} title={t("devices")} dimensions={["device", "browser", "os", "language"]} />
         <Panel {...shared} title={t("campaigns")} dimensions={["utm_source", "utm_medium", "utm_campaign"]} />
         {decisions.length > 0 && <Panel {...shared} title={t("decisions")} dimensions={decisions} />}
+        {children}
         {bots !== "" && <Panel {...shared} bots="only" title={t("dimension.bot_reason")} dimensions={["bot_reason"]} />}
       </div>
     </div>

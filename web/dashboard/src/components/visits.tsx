@@ -22,8 +22,8 @@ function VisitRow({ visit }: { visit: Visit }) {
   const place = [visit.city, formatValue("country", visit.country)].filter(Boolean).join(", ");
   return (
     <tr>
-      <td class="nowrap" title={formatTime(visit.occurred_at)}>
-        {formatRelative(visit.occurred_at)}
+      <td title={formatRelative(visit.occurred_at)}>
+        {formatTime(visit.occurred_at)}
       </td>
       <td>
         {place}

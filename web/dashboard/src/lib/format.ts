@@ -1,5 +1,5 @@
 import { currentZone } from "../app/settings";
-import { currentLocale, t, tMaybe } from "../i18n";
+import { currentLocale, type Key, t, tMaybe } from "../i18n";
 import { readableHost } from "./hosts";
 import { intl } from "./intl";
 import { dateIn } from "./range";
@@ -66,7 +66,7 @@ function named(type: "region" | "language", code: string): string {
 export function formatValue(dimension: string, value: string): string {
   // Only well-known websites have a name.
   if (value === "" && dimension === "referrer_source") return t("direct.other");
-  if (value === "") return dimension === "referrer_host" ? t("direct") : isOptional(dimension) ? t("none") : t("unknown");
+  if (value === "") return t(NOTHING[dimension] ?? (dimension.startsWith("utm") ? "not.set" : "unknown"));
   if (dimension === "scan") return t("scan");
   if (dimension === "referrer_host") return readableHost(value);
   if (dimension === "country") return named("region", value);
@@ -76,8 +76,8 @@ export function formatValue(dimension: string, value: string): string {
   return value;
 }
 
-/** Whether most visits have no value of it, and nobody wonders why. */
-const isOptional = (dimension: string) => dimension.startsWith("utm") || ["rule", "variant", "alias", "scan"].includes(dimension);
+/** What it says of a visit that it has no value. */
+const NOTHING: Partial<Record<string, Key>> = { referrer_host: "direct", rule: "rule.no", variant: "none", alias: "alias.no", scan: "scan.no" };
 
 function deviceNames(): Record<string, string> {
   return { desktop: t("device.desktop"), mobile: t("device.mobile"), tablet: t("device.tablet"), bot: t("device.bot"), other: t("device.other") };

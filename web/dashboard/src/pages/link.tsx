@@ -29,9 +29,9 @@ import { useTagColors } from "../lib/tags";
 
 const POLL_MS = 3_000; // as the visits below
 
-/** What there may be to see of a link. QR codes are told apart for each. */
+/** Which decisions of a link there are to see. */
 function decisionsOf(link: Link): Dimension[] {
-  return [...(link.rules.length > 0 ? (["rule"] as const) : []), ...(link.split ? (["variant"] as const) : []), ...(link.aliases.length > 0 ? (["alias"] as const) : []), "scan"];
+  return [...(link.rules.length > 0 ? (["rule"] as const) : []), ...(link.split ? (["variant"] as const) : []), ...(link.aliases.length > 0 ? (["alias"] as const) : [])];
 }
 
 /** Who is led where, and who is let in. */

@@ -6,11 +6,14 @@ import { Empty } from "../components/feedback";
 import { Icon } from "../components/icons";
 import { Ticking } from "../components/ticking";
 import { ValueIcon } from "../components/value_icon";
+import WorldMap from "../components/world_map";
 import { t } from "../i18n";
+import type { Dimension } from "../lib/filters";
 import { formatClock, formatCount, formatValue } from "../lib/format";
 import { followVisits, type LiveVisit } from "../lib/live_stream";
 
 const SHOWN = 100;
+const TOPS = 10;
 const KEPT_MS = 30 * 60_000;
 const KEPT = 5_000; // more would make each drawing slow
 const REFRESH_MS = 200; // one drawing for many visits
@@ -63,7 +66,7 @@ function Row({ visit }: { visit: LiveVisit }) {
       </time>
       <span class="muted live-facts">
         <ValueIcon dimension="country" value={visit.country} />
-        {[place, device, visit.referrer_source || visit.referrer_host || t("direct")].filter(Boolean).join(" · ")}
+        {[place, device, sourceOf(visit) || t("direct")].filter(Boolean).join(" · ")}
       </span>
     </li>
   );
@@ -109,25 +112,58 @@ function useCount() {
 }
 
 /** A pulse for each visit of the last seconds, where its country is. */
-function Pulses({ visits }: { visits: readonly LiveVisit[] }) {
+function Pulses({ visits, scale }: { visits: readonly LiveVisit[]; scale: number }) {
   const since = Date.now() - PULSE_MS;
   const fresh = visits.filter((visit) => Date.parse(visit.occurred_at) > since && world.centers[visit.country]);
-  const seen = new Set(visits.map((visit) => visit.country));
   return (
-    <svg class="world" viewBox={`0 0 ${world.width} ${world.height}`} role="img" aria-label={t("map.live")}>
-      {world.shapes.map(([code, path]) => (
-        <path class="country" data-step={seen.has(code) ? 2 : undefined} d={path} key={code} />
-      ))}
+    <>
       {fresh.map((visit) => {
         const [x, y] = world.centers[visit.country] ?? [0, 0];
         return (
           <g key={visit.event_id}>
-            <circle class="pulse" cx={x} cy={y} r="16" />
-            <circle class="pulse-dot" cx={x} cy={y} r="3.5" />
+            <circle class="pulse" cx={x} cy={y} r={32 / scale} />
+            <circle class="pulse-dot" cx={x} cy={y} r={7 / scale} />
           </g>
         );
       })}
-    </svg>
+    </>
+  );
+}
+
+const sourceOf = (visit: LiveVisit) => visit.referrer_source || visit.referrer_host;
+
+/** How many visits each value has. */
+function countBy(visits: readonly LiveVisit[], valueOf: (visit: LiveVisit) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const visit of visits) counts.set(valueOf(visit), (counts.get(valueOf(visit)) ?? 0) + 1);
+  return counts;
+}
+
+interface TopsProps {
+  title: string;
+  dimension?: Dimension;
+  counts: ReadonlyMap<string, number>;
+}
+
+/** As many of the values with most visits as there is room for. */
+function Tops({ title, dimension, counts }: TopsProps) {
+  const items = [...counts].sort(([, a], [, b]) => b - a).slice(0, TOPS);
+  const max = Math.max(1, ...items.map(([, count]) => count));
+  return (
+    <section class="live-top">
+      <h2 class="hint">{title}</h2>
+      {items.length === 0 && <p class="live-none muted">{t("panel.empty")}</p>}
+      <ul>
+        {items.map(([value, count]) => (
+          <li key={value}>
+            <span class="bar" style={{ width: `${(count / max) * 100}%` }} />
+            {dimension && <ValueIcon dimension={dimension} value={value} />}
+            <span class="bar-text">{value === "" ? t("direct") : dimension ? formatValue(dimension, value) : value}</span>
+            <span class="number strong">{formatCount(count)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
@@ -138,7 +174,9 @@ export default function LivePage() {
   const shown = (frozen ?? visits).slice(0, SHOWN);
   const fresh = frozen ? visits.filter((visit) => !frozen.includes(visit)).length : 0;
   const isLost = isOpen === false || isAlive === false;
-  const countries = new Set(visits.map((visit) => visit.country).filter(Boolean)).size;
+  const drawn = frozen ?? visits;
+  const countries = countBy(drawn, (visit) => visit.country);
+  countries.delete("");
   return (
     <>
       <header class="page-head">
@@ -162,10 +200,17 @@ export default function LivePage() {
             </div>
             <div>
               <dt class="muted">{t("live.countries")}</dt>
-              <dd class="metric-count">{isLost && visits.length === 0 ? "–" : formatCount(countries)}</dd>
+              <dd class="metric-count">{isLost && visits.length === 0 ? "–" : formatCount(countries.size)}</dd>
             </div>
           </dl>
-          <Pulses visits={frozen ?? visits} />
+          <WorldMap label={t("map.live")} visits={countries}>
+            {(scale) => <Pulses visits={drawn} scale={scale} />}
+          </WorldMap>
+          <div class="live-tops">
+            <Tops title={t("links")} counts={countBy(drawn, (visit) => `/${visit.slug}`)} />
+            <Tops title={t("live.countries")} dimension="country" counts={countries} />
+            <Tops title={t("sources")} dimension="referrer_source" counts={countBy(drawn, sourceOf)} />
+          </div>
         </section>
         <section class="card live-stream" aria-label={t("visits")}>
           {shown.length === 0 ? (

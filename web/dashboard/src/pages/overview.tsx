@@ -3,7 +3,6 @@ import { useQuery } from "../api/use_query";
 import { setParams, usePlace } from "../app/router";
 import { can } from "../app/session";
 import { currentZone } from "../app/settings";
-import { ErrorBox, Skeleton } from "../components/feedback";
 import { Icon } from "../components/icons";
 import { botsOf } from "../components/panel";
 import { type Choice, Picker } from "../components/picker";
@@ -16,7 +15,7 @@ import { rangeOf } from "../lib/range";
 import { workspaceSource } from "../lib/sources";
 
 const POLL_MS = 10_000;
-const TOP = 10;
+const TOP = 8;
 
 /** Chooses whether all links are shown together, or those with a tag. */
 function TagChoice({ tag }: { tag: string | undefined }) {
@@ -35,11 +34,9 @@ export default function OverviewPage() {
   const { params } = usePlace();
   const range = rangeOf(params);
   const tag = params.get("tag") ?? undefined;
-  const filters = filtersOf(params);
   const bots = botsOf(params);
-  const query = { from: range.from, to: range.to, tz: currentZone(), limit: TOP, tag, bots: bots || undefined, ...filterQuery(filters) };
-  const isNarrowed = tag !== undefined || bots !== "" || filters.length > 0;
-  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/stats/top", { params: { query }, signal })), POLL_MS);
+  const query = { from: range.from, to: range.to, tz: currentZone(), limit: TOP, tag, bots: bots || undefined, ...filterQuery(filtersOf(params)) };
+  const { data, error } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/stats/top", { params: { query }, signal })), POLL_MS);
   return (
     <>
       <Statistics
@@ -51,10 +48,9 @@ export default function OverviewPage() {
             <TagChoice tag={tag} />
           </header>
         }
-      />
-      {error && <ErrorBox error={error} retry={reload} />}
-      {!data && !error && <Skeleton lines={8} height={36} />}
-      {data && (data.links.length > 0 || isNarrowed) && <TopLinks links={data.links} bots={bots} />}
+      >
+        <TopLinks links={data?.links} error={error} bots={bots} />
+      </Statistics>
     </>
   );
 }

@@ -120,8 +120,8 @@ function SharedLinks({ access }: { access: string }) {
   const range = rangeOf(params);
   const bots = botsOf(params);
   const query = { from: range.from, to: range.to, tz: currentZone(), limit: 100, bots: bots || undefined, ...filterQuery(filtersOf(params)) };
-  const { data } = useQuery(JSON.stringify([access, query]), (signal) => unwrap(api.GET("/api/shared/stats/top", { params: { query }, headers: { Authorization: `Bearer ${access}` }, signal }), nothing), POLL_MS);
-  return data ? <TopLinks links={data.links} bots={bots} /> : null;
+  const { data, error } = useQuery(JSON.stringify([access, query]), (signal) => unwrap(api.GET("/api/shared/stats/top", { params: { query }, headers: { Authorization: `Bearer ${access}` }, signal }), nothing), POLL_MS);
+  return <TopLinks links={data?.links} error={error} bots={bots} />;
 }
 
 function Share({ token }: { token: string }) {
@@ -163,8 +163,9 @@ function Share({ token }: { token: string }) {
             {t("print")}
           </button>
         }
-      />
-      {shared.tag !== null && <SharedLinks access={access} />}
+      >
+        {shared.tag !== null && <SharedLinks access={access} />}
+      </Statistics>
     </div>
   );
 }
