@@ -64,7 +64,7 @@ export function DecisionTester({ link, ways, summary, onError }: Props) {
     void ask();
   };
   return (
-    <section class="card rule" aria-label={t("tester")} ref={section} onKeyDown={onKeyDown} onInput={() => setDecision(undefined)}>
+    <section class="card rule tester" aria-label={t("tester")} ref={section} onKeyDown={onKeyDown} onInput={() => setDecision(undefined)}>
       <h3>{t("tester")}</h3>
       <p class="hint">{summary}</p>
       <div class="field-grid">

@@ -23,7 +23,7 @@ export function Fold({ icon, title, summary, isOpen = false, goal, children }: F
   const [open] = useState(isOpen);
   const [isDrawn, setDrawn] = useState(isOpen);
   const details = useRef<HTMLDetailsElement>(null);
-  const reached = useRef(goal);
+  const reached = useRef<Goal | undefined>(undefined);
   useEffect(() => {
     if (!goal || reached.current === goal || !details.current) return;
     details.current.open = true;

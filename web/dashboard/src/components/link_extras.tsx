@@ -7,7 +7,7 @@ import { formatShare, readableUrl } from "../lib/format";
 import { dayName, sayRule, sayWays, sayWhen } from "../lib/summary";
 import { DEVICES, nameOf } from "../lib/values";
 import { DecisionTester } from "./decision_tester";
-import { SelectField, TextField } from "./field";
+import { Field, SelectField, TextField } from "./field";
 import { Fold, type Goal } from "./fold";
 import { Icon } from "./icons";
 import { type Draft, waysOf } from "./link_form";
@@ -230,7 +230,7 @@ function Split({ variants, winner, error, onAdd, onChange }: SplitProps) {
       ))}
       {variants.length < 5 && (
         <button type="button" class="button" onClick={onAdd}>
-          <Icon name="plus" /> {variants.length === 0 ? t("split.begin") : t("split.add")}
+          <Icon name="plus" /> {t("split.add")}
         </button>
       )}
       {variants.length > 0 && <SelectField label={t("split.winner")} hint={t("split.winner.hint")} value={winner} options={[["", t("split.winner.none")], ...variants.map(({ name }) => [name, name] as const)]} onChange={(name) => onChange({ variants, winner: name })} />}
@@ -274,15 +274,29 @@ function End({ draft, error, goal, change, changeExtras }: Pick<Props, "draft" |
   );
 }
 
-function Redirect({ draft, change, changeExtras }: Pick<Props, "draft" | "change" | "changeExtras">) {
+/** What few links have, in one part: a password, another kind of redirect, a preview, notes. */
+function More({ link, draft, error, change, changeExtras }: Omit<Props, "onError">) {
   const { extras, redirect_status } = draft;
   const statuses = [302, 301, 307, 308].map((status) => [String(status), `${status} – ${t(`status.${status as 301}`)}`] as const);
-  const summary = [redirect_status !== 302 && String(redirect_status), extras.forward_query && t("forward.query"), extras.forward_path && t("forward.path")];
+  const hasPassword = Boolean(extras.password) || Boolean(link?.has_password && extras.password === undefined);
+  const summary = [hasPassword && t("password"), redirect_status !== 302 && String(redirect_status), extras.forward_query && t("forward.query"), extras.forward_path && t("forward.path"), extras.preview_title, draft.notes && t("notes")].filter(Boolean).join(" · ");
+  const isRefused = ["/password", "/preview", "/notes"].some((pointer) => faultAt(error, pointer));
   return (
-    <Fold icon="right" title={t("redirect")} summary={summary.filter(Boolean).join(" · ")}>
+    <Fold icon="more" title={t("more.parts")} summary={summary || t("more.parts.all")} isOpen={isRefused}>
+      <Password hasPassword={Boolean(link?.has_password)} password={extras.password} error={faultAt(error, "/password")} onChange={(password) => changeExtras({ password })} />
       <SelectField label={t("redirect.status")} hint={t("redirect.hint")} value={String(redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as Draft["redirect_status"] })} />
       <Check label={t("forward.query")} hint={t("forward.query.hint")} isOn={extras.forward_query} onChange={(forward_query) => changeExtras({ forward_query })} />
       <Check label={t("forward.path")} hint={t("forward.path.hint")} isOn={extras.forward_path} onChange={(forward_path) => changeExtras({ forward_path })} />
+      <div class="field-row">
+        <TextField label={t("preview.title")} maxLength={200} value={extras.preview_title} error={faultAt(error, "/preview/title")} onInput={(preview_title) => changeExtras({ preview_title })} />
+        <TextField label={t("preview.image")} inputMode="url" value={extras.preview_image_url} error={faultAt(error, "/preview/image_url")} onInput={(preview_image_url) => changeExtras({ preview_image_url })} />
+      </div>
+      <TextField label={t("preview.description")} maxLength={500} value={extras.preview_description} error={faultAt(error, "/preview/description")} onInput={(preview_description) => changeExtras({ preview_description })} />
+      {link?.notes !== null && (
+        <Field label={t("notes")} hint={t("notes.hint")} error={error?.fields.notes}>
+          {(control) => <textarea class="input notes" rows={3} maxLength={2000} value={draft.notes} onInput={(event) => change({ notes: event.currentTarget.value })} {...control} />}
+        </Field>
+      )}
     </Fold>
   );
 }
@@ -296,7 +310,7 @@ interface Props {
   onError: (error: ApiError | undefined) => void;
 }
 
-/** Everything of a link beyond where it leads: rules, a split, its start and end, a password, what is passed on, and its preview. */
+/** Everything of a link beyond where it leads. Rules and a split have a part once there are any. */
 export default function LinkExtras({ link, draft, error, change: changeDraft, changeExtras: change, onError }: Props) {
   const { extras } = draft;
   const ways = waysOf(draft, link);
@@ -311,10 +325,12 @@ export default function LinkExtras({ link, draft, error, change: changeDraft, ch
     change({ variants: withVariant(extras.variants, draft.original_url) });
     setGoal({ part: "split", to: "fieldset:last-of-type [inputmode=url]" });
   };
+  const other: Preset = ["rule.add", () => addRule("country", "select")];
   const ofRules: Preset[] = [
     ["preset.country", () => addRule("country", ".tag-input input")],
     ["preset.device", () => addRule("device", "[inputmode=url]")],
     ["preset.language", () => addRule("language", ".tag-input input")],
+    ...(extras.rules.length === 0 ? [other] : []),
   ];
   const presets: Preset[] = [
     ...(extras.rules.length < RULES_MAX ? ofRules : []),
@@ -328,23 +344,19 @@ export default function LinkExtras({ link, draft, error, change: changeDraft, ch
         <span class="strong">{t("preset.title")}</span>
         <Presets presets={presets} />
       </div>
-      <Fold icon="branch" title={t("rules")} summary={complete.rules.map((rule) => sayRule(rule, ways.original_url)).join(" · ")} isOpen={faultAt(error, "/rules") !== undefined} goal={goalIn("rules")}>
-        <Rules rules={extras.rules} saved={(link?.rules ?? []).map(({ name }) => name)} base={ways.original_url} presets={[...ofRules, ["rule.add", () => addRule("country", "select")]]} error={error} onChange={(rules) => change({ rules })} />
-      </Fold>
-      <Fold icon="switch" title={t("split")} summary={extras.variants.map((variant, at) => `${variant.name} ${formatShare(sharesOf(extras.variants)[at] ?? 0)}`).join(" · ")} isOpen={faultAt(error, "/split") !== undefined} goal={goalIn("split")}>
-        <Split variants={extras.variants} winner={extras.winner} error={error} onAdd={addVariant} onChange={change} />
-      </Fold>
+      {extras.rules.length > 0 && (
+        <Fold icon="branch" title={t("rules")} summary={complete.rules.map((rule) => sayRule(rule, ways.original_url)).join(" · ")} isOpen={faultAt(error, "/rules") !== undefined} goal={goalIn("rules")}>
+          <Rules rules={extras.rules} saved={(link?.rules ?? []).map(({ name }) => name)} base={ways.original_url} presets={[other]} error={error} onChange={(rules) => change({ rules })} />
+        </Fold>
+      )}
+      {extras.variants.length > 0 && (
+        <Fold icon="split" title={t("split")} summary={extras.variants.map((variant, at) => `${variant.name} ${formatShare(sharesOf(extras.variants)[at] ?? 0)}`).join(" · ")} isOpen={faultAt(error, "/split") !== undefined} goal={goalIn("split")}>
+          <Split variants={extras.variants} winner={extras.winner} error={error} onAdd={addVariant} onChange={change} />
+        </Fold>
+      )}
       <End draft={draft} error={error} goal={goalIn("end")} change={changeDraft} changeExtras={change} />
       {sayWays(ways) !== "" && <DecisionTester link={link} ways={ways} summary={sayWays(complete)} onError={onError} />}
-      <Fold icon="lock" title={t("password")} summary={extras.password || (link?.has_password && extras.password === undefined) ? t("yes") : ""} isOpen={faultAt(error, "/password") !== undefined}>
-        <Password hasPassword={Boolean(link?.has_password)} password={extras.password} error={faultAt(error, "/password")} onChange={(password) => change({ password })} />
-      </Fold>
-      <Redirect draft={draft} change={changeDraft} changeExtras={change} />
-      <Fold icon="send" title={t("preview")} summary={extras.preview_title} isOpen={faultAt(error, "/preview") !== undefined}>
-        <TextField label={t("preview.title")} maxLength={200} value={extras.preview_title} error={faultAt(error, "/preview/title")} onInput={(preview_title) => change({ preview_title })} />
-        <TextField label={t("preview.description")} maxLength={500} value={extras.preview_description} error={faultAt(error, "/preview/description")} onInput={(preview_description) => change({ preview_description })} />
-        <TextField label={t("preview.image")} inputMode="url" value={extras.preview_image_url} error={faultAt(error, "/preview/image_url")} onInput={(preview_image_url) => change({ preview_image_url })} />
-      </Fold>
+      <More link={link} draft={draft} error={error} change={changeDraft} changeExtras={change} />
     </>
   );
 }

@@ -173,7 +173,7 @@ function UtmBuilder({ draft, change }: { draft: Draft; change: Change }) {
     change({ utm: { ...utm, ...fields }, original_url: url, settled_url: url });
   };
   return (
-    <Fold icon="chart" title={t("utm.title")} summary={Object.values(draft.utm).filter(Boolean).join(" · ")}>
+    <Fold icon="campaign" title={t("utm.title")} summary={Object.values(draft.utm).filter(Boolean).join(" · ")}>
       <p class="hint">{t("utm.hint")}</p>
       <div class="field-grid">
         {UTM_FIELDS.map((field) => (
@@ -353,18 +353,14 @@ export function LinkForm({ link: opened, from, onSaved, onClose }: Props) {
             <div class="folds">
               <UtmBuilder draft={draft} change={change} />
               <LinkExtras link={link} draft={draft} error={error} change={change} changeExtras={changeExtras} onError={(fault) => (forget(), setTried(fault))} />
-              {link?.notes !== null && (
-                <Fold icon="edit" title={t("notes")} summary={draft.notes} isOpen={Boolean(error?.fields.notes)}>
-                  <Field label={t("notes")} hint={t("notes.hint")} error={error?.fields.notes}>
-                    {(control) => <textarea class="input notes" rows={3} maxLength={2000} value={draft.notes} onInput={(event) => change({ notes: event.currentTarget.value })} {...control} />}
-                  </Field>
-                </Fold>
-              )}
             </div>
           </div>
           <aside class="editor-side" aria-label={t("qr.title")}>
             <h3>{t("qr.title")}</h3>
-            {draft.slug === "" ? <p class="hint">{t("qr.later")}</p> : <QrDesigner url={isFinal && link ? link.short_url : `${shortBase()}/${draft.slug}`} name={draft.slug} isDraft={!isFinal} />}
+            {draft.slug === "" && <p class="hint">{t("qr.later")}</p>}
+            <div class={draft.slug === "" ? "qr-sample" : undefined}>
+              <QrDesigner url={isFinal && link ? link.short_url : `${shortBase()}/${draft.slug}`} name={draft.slug} isDraft={!isFinal} />
+            </div>
             <h3>{t("preview.shown")}</h3>
             <PreviewCard draft={draft} base={base} />
           </aside>
