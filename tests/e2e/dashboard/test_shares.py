@@ -64,6 +64,10 @@ def test_a_report_is_made_and_changed_and_its_reader_sees_it(page, window, reade
     assert links[0]["original_url"] not in shown.content()
 
     window.goto("/shares")
+    # Where it was made, its address is at hand until the logout.
+    page.get_by_role("row").filter(has_text="Spring campaign").get_by_role("button", name="Copy").click()
+    assert page.evaluate("navigator.clipboard.readText()") == address
+    expect(page.get_by_role("button", name="New link: Spring campaign")).to_have_count(0)
     page.get_by_role("button", name="Edit: Spring campaign").click()
     expect(dialog.get_by_label("Title", exact=True)).to_have_value("Spring campaign")
     expect(dialog.get_by_role("img", name="Logo")).to_be_visible()

@@ -28,6 +28,19 @@ export async function copyText(text: string, beside: Element = document.activeEl
   }
 }
 
+/** By the system's own sheet, where there is one, as on phones. */
+export const canSend = (): boolean => typeof navigator.share === "function";
+export const send = (url: string): void => void navigator.share({ url }).catch(() => {}); // closed without a choice
+
+export function SendButton({ url }: { url: string }) {
+  if (!canSend()) return null;
+  return (
+    <button type="button" class="button" onClick={() => send(url)}>
+      <Icon name="send" /> {t("send")}
+    </button>
+  );
+}
+
 interface Props {
   text: string;
   label: string;

@@ -5,20 +5,8 @@ import { t } from "../i18n";
 import { normalizeUrl } from "../lib/urls";
 import { ErrorBox } from "./feedback";
 import { SubmitButton } from "./field";
-import { Icon, type IconName } from "./icons";
+import Steps from "./steps";
 import { useAction } from "./use_action";
-
-function Step({ icon, title, text }: { icon: IconName; title: string; text: string }) {
-  return (
-    <li class="step">
-      <Icon name={icon} />
-      <div>
-        <h3>{title}</h3>
-        <p class="muted">{text}</p>
-      </div>
-    </li>
-  );
-}
 
 /** An account without links: the first one is made here, and what follows is shown beside it. */
 export default function FirstRun({ onMade }: { onMade: (link: Link) => void }) {
@@ -42,11 +30,7 @@ export default function FirstRun({ onMade }: { onMade: (link: Link) => void }) {
         <SubmitButton isBusy={isBusy}>{t("shorten")}</SubmitButton>
       </form>
       {error && (error.fields.original_url ? <p class="field-error" role="alert">{error.fields.original_url}</p> : <ErrorBox error={error} />)}
-      <ol class="steps">
-        <Step icon="link" title={t("step.make")} text={t("step.make.text")} />
-        <Step icon="qr" title={t("step.share")} text={t("step.share.text")} />
-        <Step icon="pulse" title={t("step.watch")} text={t("step.watch.text")} />
-      </ol>
+      <Steps />
       <a href={href("/links/bulk")}>{t("step.import")}</a>
     </section>
   );

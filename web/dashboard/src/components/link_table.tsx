@@ -8,7 +8,7 @@ import { remove, restore, sayPurge, setState } from "../lib/link_actions";
 import { useCreators } from "../lib/members";
 import { formatEnd } from "../lib/starts";
 import { useTagColor, useTagColors } from "../lib/tags";
-import { CopyButton } from "./copy_button";
+import { canSend, CopyButton, send } from "./copy_button";
 import { Icon } from "./icons";
 import { Menu, type MenuItem } from "./menu";
 import { QrDialog } from "./qr_dialog";
@@ -45,12 +45,14 @@ export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: Act
         {t("restore")}
       </button>
     ) : null;
+  const sending: MenuItem[] = canSend() ? [{ text: t("send"), icon: "send", run: () => send(link.short_url) }] : [];
   const items: MenuItem[] = !can("editor")
-    ? [qr]
+    ? [...sending, qr]
     : [
+        ...sending,
         { text: t("edit"), icon: "edit", run: () => onEdit(link) },
         qr,
-        { text: t("duplicate"), icon: "copy", run: () => navigate(href("/links", { edit: "new", from: link.id })) },
+        { text: t("duplicate"), icon: "duplicate", run: () => navigate(href("/links", { edit: "new", from: link.id })) },
         link.state === "disabled"
           ? { text: t("enable"), icon: "play", run: () => void setState(link, "active", onChanged) }
           : { text: t("disable"), icon: "pause", run: () => void setState(link, "disabled", onChanged) },
@@ -65,7 +67,7 @@ export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: Act
   );
 }
 
-const TAGS_SHOWN = 3;
+const TAGS_SHOWN = 2;
 
 /** A tag as a dot in its colour and its name. */
 function TagDot({ tag, onTag }: { tag: string; onTag: (tag: string) => void }) {
@@ -212,8 +214,8 @@ export function LinkTable({ links, drawn, kept, days, selected, order, onSort, o
             </th>
           )}
           <SortHead name={t("link")} sort="created_at" order={order} onSort={onSort} />
-          <th scope="col" class="wide-only cell-days">{t("range.30d")}</th>
-          <SortHead name={t("visits")} sort="humans" class="number" order={order} onSort={onSort} />
+          <th scope="col" class="wide-only cell-days">{t("visits.days")}</th>
+          <SortHead name={t("visits.ever")} sort="humans" class="number" order={order} onSort={onSort} />
           <SortHead name={t("last.visit")} sort="last_visited_at" class="number wide-only" order={order} onSort={onSort} />
           <th class="cell-actions">
             <span class="visually-hidden">{t("actions")}</span>
@@ -232,7 +234,10 @@ export function LinkTable({ links, drawn, kept, days, selected, order, onSort, o
               <LinkCell link={link} creator={creatorOf(link.created_by)} onTag={onTag} />
             </td>
             <td class="wide-only cell-days">
-              <Sparkline counts={days.get(link.id) ?? []} />
+              <div class="days">
+                <Sparkline counts={days.get(link.id) ?? []} />
+                <span class="number">{formatCount((days.get(link.id) ?? []).reduce((sum, count) => sum + count, 0))}</span>
+              </div>
             </td>
             <td class="number strong" title={link.bots > 0 ? `${t("bots")} ${formatCount(link.bots)}` : undefined}>
               <Ticking count={link.humans} />

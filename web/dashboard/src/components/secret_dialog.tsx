@@ -1,5 +1,5 @@
 import { t } from "../i18n";
-import { CopyButton } from "./copy_button";
+import { CopyButton, SendButton } from "./copy_button";
 import { Dialog } from "./dialog";
 
 interface Props {
@@ -8,11 +8,13 @@ interface Props {
   secret: string;
   /** The name of the button that copies it. */
   label: string;
+  /** It is an address for somebody else. */
+  isSent?: boolean;
   onClose: () => void;
 }
 
 /** Shows what the server does not show again. */
-export function SecretDialog({ title, text, secret, label, onClose }: Props) {
+export function SecretDialog({ title, text, secret, label, isSent = false, onClose }: Props) {
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{text}</p>
@@ -20,6 +22,7 @@ export function SecretDialog({ title, text, secret, label, onClose }: Props) {
         {secret}
       </p>
       <footer class="dialog-foot">
+        {isSent && <SendButton url={secret} />}
         <CopyButton isSecret withText text={secret} label={label} />
         <button type="button" class="button button-primary" onClick={onClose}>
           {t("done")}

@@ -4,7 +4,7 @@ import { href } from "../app/router";
 import { currentZone } from "../app/settings";
 import { notify } from "../app/toasts";
 import { type Key, t } from "../i18n";
-import { isSame } from "../lib/drafts";
+import { isSame, keepShareUrl } from "../lib/drafts";
 import { readLogo } from "../lib/logo";
 import { addDays, dateIn, type Preset, PRESETS } from "../lib/range";
 import { apiUrl } from "../lib/workspace";
@@ -115,9 +115,11 @@ export default function ShareDialog({ subject, share: opened, name, onClose }: S
     event.preventDefault();
     void run(async () => {
       if (share) return edit(bodyOf(draft, first), share);
-      const { url: path } = await unwrap(api.POST("/api/shares", { body: { ...subject, ...bodyOf(draft, first) } }));
+      const { url: path, share: made } = await unwrap(api.POST("/api/shares", { body: { ...subject, ...bodyOf(draft, first) } }));
       typed.finish();
-      setUrl(new URL(path, location.origin).href);
+      const url = new URL(path, location.origin).href;
+      keepShareUrl(made.id, url);
+      setUrl(url);
     });
   };
   const merge = (merged: Draft, current: Share) => {
@@ -128,7 +130,7 @@ export default function ShareDialog({ subject, share: opened, name, onClose }: S
     void run(() => edit(bodyOf(merged, draftOf(current)), current));
   };
 
-  if (url) return <SecretDialog title={t("shares.made")} text={t(password === "" ? "shares.once" : "shares.once.password")} secret={url} label={t("shares.copy")} onClose={onClose} />;
+  if (url) return <SecretDialog isSent title={t("shares.made")} text={t(password === "" ? "shares.once" : "shares.once.password")} secret={url} label={t("shares.copy")} onClose={onClose} />;
   return (
     <>
       <Dialog title={share ? `${t("edit")}: ${name}` : t("shares.make.title", { name })} onClose={() => isBusy || typed.close()}>

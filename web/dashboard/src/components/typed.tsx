@@ -1,5 +1,5 @@
 import type { FunctionComponent } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useGuard } from "../app/router";
 import { currentUser } from "../app/session";
 import { t } from "../i18n";
@@ -34,10 +34,12 @@ export function useTyped<T>({ name, first: open, from, keep, onClose }: Form<T>)
   const [isRestored, setRestored] = useState(kept !== undefined);
   const [isLeaving, setLeaving] = useState<() => void>();
   const [isDecided, setDecided] = useState(false);
+  /** At once: a draft that is about to be kept must not come back after the form was sent. */
+  const isSent = useRef(false);
   const isChanged = !isSame(draft, first) && !isDecided;
   useEffect(() => {
     if (isDecided) return;
-    const timer = setTimeout(() => keepDraft(key, isChanged ? { first, draft: keep(draft) } : undefined), KEEP_MS);
+    const timer = setTimeout(() => isSent.current || keepDraft(key, isChanged ? { first, draft: keep(draft) } : undefined), KEEP_MS);
     return () => clearTimeout(timer);
   }, [draft, isChanged]);
   useGuard(isChanged, (go) => setLeaving(() => go));
@@ -64,6 +66,7 @@ export function useTyped<T>({ name, first: open, from, keep, onClose }: Form<T>)
     close: () => (isChanged ? setLeaving(() => onClose) : onClose()),
     /** It was sent. */
     finish: () => {
+      isSent.current = true;
       keepDraft(key, undefined);
       setDecided(true);
     },

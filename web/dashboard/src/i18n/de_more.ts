@@ -811,7 +811,6 @@ const deMore: MoreTexts = {
   "ways.visits_one": "nach {count} Besuch",
   "ways.visits_other": "nach {count} Besuchen",
   "websites.other": "Andere Websites",
-  "workspace.create": "Arbeitsbereich erstellen",
   "workspace.delete": "Arbeitsbereich löschen",
   "workspace.delete.name": "Gib den Namen ein: {name}",
   "workspace.delete.text": "Die Links enden. Eine Woche lang kannst du ihn wiederherstellen, dann ist alles gelöscht.",

@@ -809,7 +809,6 @@ export const enMore = {
   "ways.visits_one": "after {count} visit",
   "ways.visits_other": "after {count} visits",
   "websites.other": "Other websites",
-  "workspace.create": "Create workspace",
   "workspace.delete": "Delete workspace",
   "workspace.delete.name": "Enter its name: {name}",
   "workspace.delete.text": "Its links stop. For a week, you can restore it; then all is erased.",

@@ -832,7 +832,6 @@ const frMore: MoreTexts = {
   "ways.visits_many": "après {count} de visites",
   "ways.visits_other": "après {count} visites",
   "websites.other": "Autres sites",
-  "workspace.create": "Créer un espace",
   "workspace.delete": "Supprimer l’espace",
   "workspace.delete.name": "Saisissez son nom : {name}",
   "workspace.delete.text": "Ses liens s’arrêtent. Vous pouvez le restaurer pendant une semaine, puis tout est effacé.",

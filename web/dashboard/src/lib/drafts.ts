@@ -1,6 +1,6 @@
 import { readLocal, writeLocal } from "./local";
 
-/** What somebody typed and did not send, by form: in this browser alone, until it is sent, discarded, or they log out. */
+/** What somebody typed and did not send, by form, and addresses that the server shows once: in this browser alone, until they are sent, discarded, or somebody logs out. */
 type Drafts = Record<string, unknown>;
 
 const all = (): Drafts => readLocal<Drafts>("drafts", {});
@@ -12,6 +12,11 @@ export function keepDraft(name: string, draft: unknown): void {
   const { [name]: _, ...others } = all();
   writeLocal("drafts", draft === undefined ? others : { ...others, [name]: draft });
 }
+
+const nameOfShare = (id: number) => `address of share ${id}`;
+export const keepShareUrl = (id: number, url: string | undefined): void => keepDraft(nameOfShare(id), url);
+/** Of a share that was made in this browser. */
+export const shareUrl = (id: number): string | undefined => readDraft(nameOfShare(id));
 
 /** Whether two versions of a form say the same: the key of a row says nothing. */
 export const isSame = (one: unknown, other: unknown): boolean => plain(one) === plain(other);

@@ -106,6 +106,31 @@ function SearchField({ value }: { value: string }) {
   );
 }
 
+const ORDERS = [
+  ["created_at", "desc", "sort.newest"],
+  ["created_at", "asc", "sort.oldest"],
+  ["humans", "desc", "sort.most"],
+  ["humans", "asc", "sort.fewest"],
+  ["last_visited_at", "desc", "sort.visited"],
+] as const;
+
+/** On a phone, where the list has no heads to press. */
+function SortButton({ query }: { query: Filters }) {
+  const [sort, order] = [query.sort ?? "created_at", query.order ?? "desc"];
+  const choices = ORDERS.map(([by, way, text], at): Choice => ({ id: String(at), text: t(text), group: "", isOn: by === sort && way === order }));
+  const pick = (at: string) => {
+    const [by, way] = ORDERS[Number(at)] ?? ORDERS[0];
+    setParams({ sort: by, order: way, page: "" });
+  };
+  return (
+    <span class="narrow-only">
+      <Picker label={t("sort")} class="chip chip-add" choices={choices} onPick={pick}>
+        <Icon name="sort" /> {choices.find((each) => each.isOn)?.text ?? t("sort")}
+      </Picker>
+    </span>
+  );
+}
+
 /** What the list is limited to, each with its own way out, and a list of what else it may be. */
 function FilterBar({ query, total }: { query: Filters; total: ComponentChildren }) {
   const tags = [...new Set([...rememberedTags(), ...(query.tag ? [query.tag] : [])])];
@@ -133,6 +158,7 @@ function FilterBar({ query, total }: { query: Filters; total: ComponentChildren 
       <Picker label={t("filter.add")} class="chip chip-add" choices={choices} onPick={pick}>
         <Icon name="filter" /> {t("filter")}
       </Picker>
+      <SortButton query={query} />
       {total}
     </div>
   );
@@ -146,8 +172,8 @@ function SaveButton({ query }: { query: Filters }) {
     setBusy(false);
   };
   return (
-    <button type="button" class="button button-quiet" disabled={isBusy} onClick={save}>
-      <Icon name="download" /> {t("as.csv")}
+    <button type="button" class="button button-quiet" aria-label={t("as.csv")} disabled={isBusy} onClick={save}>
+      <Icon name="download" /> <span class="wide-only">{t("as.csv")}</span>
     </button>
   );
 }

@@ -4,12 +4,14 @@ import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
 import { can } from "../app/session";
 import { notify } from "../app/toasts";
+import { CopyButton, SendButton } from "../components/copy_button";
 import { Confirm } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { Table } from "../components/table";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
-import { formatDate, formatRelative, hostAndSlug } from "../lib/format";
+import { keepShareUrl, shareUrl } from "../lib/drafts";
+import { formatDate, formatTime, hostAndSlug } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import { useCreators } from "../lib/members";
 
@@ -31,8 +33,9 @@ interface RowProps {
 
 function ShareRow({ share, creator, onEdit, onAgain, onRevoke }: RowProps) {
   const password = t(share.has_password ? "shares.password.yes" : "shares.password.no");
-  const used = share.last_used_at ? formatRelative(share.last_used_at) : t("never");
+  const used = share.last_used_at ? formatTime(share.last_used_at) : t("never");
   const ends = share.expires_at ? formatDate(share.expires_at) : t("never");
+  const url = share.active ? shareUrl(share.id) : undefined;
   const place = share.link ? href(`/links/${share.link.id}`) : href("/statistics", { tag: share.tag });
   return (
     <tr>
@@ -52,12 +55,20 @@ function ShareRow({ share, creator, onEdit, onAgain, onRevoke }: RowProps) {
       <td class="cell-actions">
         {can("editor") && (
           <div class="button-row">
+            {url && (
+              <>
+                <CopyButton isSecret withText text={url} label={`${t("shares.copy")}: ${nameOf(share)}`} />
+                <SendButton url={url} />
+              </>
+            )}
             <button type="button" class="button" onClick={onEdit} aria-label={`${t("edit")}: ${nameOf(share)}`}>
               {t("edit")}
             </button>
-            <button type="button" class="button" onClick={onAgain} aria-label={`${t("shares.again")}: ${nameOf(share)}`}>
-              {t("shares.again")}
-            </button>
+            {!url && (
+              <button type="button" class="button" onClick={onAgain} aria-label={`${t("shares.again")}: ${nameOf(share)}`}>
+                {t("shares.again")}
+              </button>
+            )}
             <button type="button" class="button" onClick={onRevoke} aria-label={t("key.revoke.one", { name: nameOf(share) })}>
               {t("revoke")}
             </button>
@@ -78,6 +89,7 @@ export default function SharesPage() {
   const revoke = (share: Share) =>
     void action.run(async () => {
       await unwrap(api.DELETE("/api/shares/{id}", { params: { path: { id: share.id } } }));
+      keepShareUrl(share.id, undefined);
       notify(t("key.revoked", { name: nameOf(share) }));
       reload();
     });
@@ -102,7 +114,7 @@ export default function SharesPage() {
         </Empty>
       )}
       {data && data.shares.length > 0 && (
-        <Table caption={t("shares")} columns={[t("title"), ...[t("password"), t("last.used"), t("expires")].map((head) => [head, "wide-only"] as const)]}>
+        <Table class="shares" caption={t("shares")} columns={[t("title"), ...[t("password"), t("last.used"), t("expires")].map((head) => [head, "wide-only"] as const)]}>
           {data.shares.map((share) => (
             <ShareRow share={share} creator={creatorOf(share.created_by)} key={share.id} onEdit={() => setEditing(share)} onAgain={() => setAgain(share)} onRevoke={() => setRevoking(share)} />
           ))}

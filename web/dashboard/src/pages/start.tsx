@@ -11,7 +11,10 @@ import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatRelative, hostAndSlug, shortenUrl } from "../lib/format";
 import { forgetTemporaryLink, keepTemporaryLink, type TemporaryLink, temporaryLinks } from "../lib/temporary_links";
+import { lazy } from "../lib/lazy";
 import { normalizeUrl } from "../lib/urls";
+
+const Steps = lazy(() => import("../components/steps"), 0);
 
 function Newest({ link }: { link: TemporaryLink }) {
   return (
@@ -134,6 +137,7 @@ export default function StartPage() {
       )}
       {error?.fields.original_url ? <p class="field-error" role="alert">{error.fields.original_url}</p> : error && <ErrorBox error={error} />}
       {made && <Newest link={made} key={made.slug} />}
+      {links.length === 0 && <Steps />}
       {links.length > 0 && <OwnLinks links={links} onChange={refresh} />}
     </div>
   );
