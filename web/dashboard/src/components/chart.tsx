@@ -32,6 +32,8 @@ const HEIGHT = 280;
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 20, 16, 28];
 const LABEL_WIDTH = 76;
 const DRAG_MIN = 12;
+/** So many points are seen one by one. */
+const FEW = 14;
 
 /** How many points apart labels may stand. */
 const STEPS: Record<Interval, readonly number[]> = { hour: [1, 2, 3, 4, 6, 12, 24], day: [1, 2, 3, 7, 14, 28], week: [1, 2, 4, 8, 13, 26], month: [1, 2, 3, 6, 12] };
@@ -187,7 +189,7 @@ export default function Chart(props: ChartProps) {
         {ended.length > 1 && <path fill={`url(#${gradient})`} d={`${line}L${ended[ended.length - 1]?.[0]} ${base}L${ended[0]?.[0]} ${base}Z`} />}
         {ended.length > 1 && <path class="chart-line" d={line} />}
         {isOpen && last > 0 && <path class="chart-line chart-running" d={lineThrough(spots.slice(-2))} />}
-        {spots.length < 3 && spots.map(([cx, cy], index) => <circle class="chart-dot" cx={cx} cy={cy} r="4" key={index} />)}
+        {spots.length <= FEW && spots.map(([cx, cy], index) => <circle class="chart-dot" cx={cx} cy={cy} r="4" key={index} />)}
         {placed.map((mark, index) => (
           <g class="chart-mark" key={index}>
             <path d={`M${x(mark.index)} ${base}v-8`} />

@@ -9,7 +9,7 @@ import { Icon } from "../components/icons";
 import { QrDialog, QrImage } from "../components/qr_dialog";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
-import { formatRelative, hostAndSlug, shortenUrl } from "../lib/format";
+import { formatRelative, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 import { forgetTemporaryLink, keepTemporaryLink, type TemporaryLink, temporaryLinks } from "../lib/temporary_links";
 import { lazy } from "../lib/lazy";
 import { normalizeUrl } from "../lib/urls";
@@ -52,7 +52,7 @@ function OwnLinks({ links, onChange }: { links: TemporaryLink[]; onChange: () =>
               </a>
               <span class="ellipsis muted">{shortenUrl(link.original_url)}</span>
             </div>
-            <span class="muted nowrap">
+            <span class="muted nowrap" title={formatTime(link.expires_at)}>
               <Icon name="clock" /> {t("start.ends", { time: formatRelative(link.expires_at) })}
             </span>
             <div class="row-actions">
