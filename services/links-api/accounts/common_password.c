@@ -106,7 +106,7 @@ static bool is_of_address(const char *word, const char *email)
 
 bool common_password_is(const char *password, const char *email)
 {
-	char word[PASSWORD_SIZE], stem[PASSWORD_SIZE];
+	char word[PASSWORD_SIZE] = "", stem[PASSWORD_SIZE] = "";
 	lower(password, strlen(password), word);
 	size_t len = strlen(word);
 	while (len > 0 && !isalpha((unsigned char)word[len - 1]))
