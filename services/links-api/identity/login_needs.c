@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "services/links-api/http/response.h"
+#include "services/links-api/identity/authentication.h"
 
 static bool is_own_account(const struct request *r)
 {
@@ -26,21 +27,27 @@ static bool has_confirmed_address(struct request *r)
 	return !is_required || !r->lacks_confirmed_address;
 }
 
+static bool is_leaving(const struct request *r)
+{
+	return r->match.route->right == PERMISSION_WORKSPACE_LEAVE &&
+	       request_path_id(r) == r->user_id;
+}
+
 /*
- * False: the response is complete. What a person does about the own account goes on, to set one up.
- * Keys need none.
+ * False: the response is complete. What a person does about the own account goes on, to set one up,
+ * and nobody is kept in a workspace. Keys need none.
  */
 static bool has_second_factor(struct request *r, bool is_in_workspace)
 {
 	bool is_required = strcmp(r->api->config->second_factor, "required") == 0
 	                           ? !is_own_account(r)
 	                           : is_in_workspace && r->workspace_requires_second_factor;
-	if (is_required && r->lacks_second_factor)
-		response_problem(
-			r, 403, "second-factor-required",
-			"This needs a second factor for your login. Set one up: POST "
-			"/api/auth/second-factor, or the account's page of the dashboard.");
-	return !is_required || !r->lacks_second_factor;
+	if (!is_required || !r->lacks_second_factor || is_leaving(r))
+		return true;
+	response_problem(r, 403, "second-factor-required",
+	                 "This needs a second factor for your login. Set one up: POST "
+	                 "/api/auth/second-factor, or the account's page of the dashboard.");
+	return false;
 }
 
 bool login_needs_are_met(struct request *r, bool is_in_workspace)

@@ -1,6 +1,6 @@
 /*
  * What a login must have beside its password: a confirmed address, and a second factor, where the
- * instance or the workspace requires them. Pure.
+ * instance or the workspace requires them; leaving a workspace needs neither factor. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_LOGIN_NEEDS_H
 #define WAYMARK_SERVICES_LINKS_API_IDENTITY_LOGIN_NEEDS_H

@@ -298,9 +298,18 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 
 /* For administrators. */
 
+/* A short link, or its last part, finds who made it; if that is unknown, who answers for its workspace. */
+#define TYPED_SLUG "substring($1::text FROM '([^/?#]+)(?:[?#].*)?$')"
+#define HAS_TYPED_SLUG "slug_key = ANY (ARRAY[lower(" TYPED_SLUG "), '=' || " TYPED_SLUG "])"
+#define MAKERS_OF_SEARCH                                                                                     \
+	"SELECT coalesce((SELECT id FROM users WHERE id = l.created_by AND deleted_at IS NULL), "            \
+	"(SELECT sponsor_id FROM workspaces WHERE id = l.workspace_id)) FROM links l WHERE id = ANY (ARRAY(" \
+	"SELECT id FROM links WHERE " HAS_TYPED_SLUG                                                         \
+	" UNION ALL SELECT link_id FROM link_aliases WHERE " HAS_TYPED_SLUG "))"
 /* Uses position, because LIKE would treat the search text as a pattern. */
-#define MATCHES_SEARCH                                                                             \
-	"deleted_at IS NULL AND ($1 = '' OR position(lower($1) IN lower(email || E'\n' || name)) > 0)"
+#define MATCHES_SEARCH                                                                                 \
+	"deleted_at IS NULL AND ($1 = '' OR position(lower($1) IN lower(email || E'\n' || name)) > 0 " \
+	"OR id = ANY (ARRAY(" MAKERS_OF_SEARCH ")))"
 
 static enum err read_page(struct pg_conn *conn, const struct user_page *page, struct user *users,
                           size_t *count)

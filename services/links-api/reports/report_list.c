@@ -22,14 +22,25 @@
 #define SELECT_REPORTS                                                                              \
 	"SELECT a.id, a.link_id, a.slug, a.reason, a.details, a.email, a.created_at, a.closed_at, " \
 	"(SELECT u.email FROM users u WHERE u.id = a.closed_by), "                                  \
-	"l.slug, l.original_url, lower(l.state), l.blocked_reason, l.workspace_id "                 \
-	"FROM abuse_reports a LEFT JOIN links l ON l.id = a.link_id WHERE "
+	"l.slug, l.original_url, lower(l.state), l.blocked_reason, l.workspace_id, "                \
+	"(SELECT w.name FROM workspaces w WHERE w.id = l.workspace_id), u.id, u.email "             \
+	"FROM abuse_reports a LEFT JOIN links l ON l.id = a.link_id "                               \
+	"LEFT JOIN users u ON u.id = l.created_by AND u.deleted_at IS NULL WHERE "
 
 static void set_text(struct json *object, const char *name, const struct pg_result *rows,
                      size_t row, int column)
 {
 	bool is_null = pg_result_is_null(rows, row, column);
 	json_set_text(object, name, is_null ? NULL : pg_result_text(rows, row, column));
+}
+
+static void set_id(struct json *object, const char *name, const struct pg_result *rows, size_t row,
+                   int column)
+{
+	if (pg_result_is_null(rows, row, column))
+		json_set_null(object, name);
+	else
+		json_set_int(object, name, pg_result_int(rows, row, column));
 }
 
 static struct json *link_json(const struct request *r, const struct pg_result *rows, size_t row)
@@ -42,10 +53,10 @@ static struct json *link_json(const struct request *r, const struct pg_result *r
 	set_text(link, "original_url", rows, row, 10);
 	set_text(link, "state", rows, row, 11);
 	set_text(link, "blocked_reason", rows, row, 12);
-	if (pg_result_is_null(rows, row, 13))
-		json_set_null(link, "workspace_id");
-	else
-		json_set_int(link, "workspace_id", pg_result_int(rows, row, 13));
+	set_id(link, "workspace_id", rows, row, 13);
+	set_text(link, "workspace_name", rows, row, 14);
+	set_id(link, "created_by", rows, row, 15);
+	set_text(link, "created_by_email", rows, row, 16);
 	return link;
 }
 

@@ -137,6 +137,8 @@ def test_a_visitor_reports_a_link_and_an_administrator_blocks_it(env, browser, p
     rows = [page.get_by_role("row").filter(has_text=link["slug"]) for link in links]
     expect(rows[0]).to_contain_text("Zeile <b>zwei</b>")
     expect(rows[0]).to_contain_text("Phishing")
+    maker = anonymous.call("GET", "/api/auth/me").json["user"]
+    expect(rows[0].get_by_role("link", name=maker["email"])).to_have_attribute("href", re.compile(rf"/admin/users/{maker['id']}$"))
     rows[0].get_by_role("button", name="Actions for").click()
     page.get_by_role("menuitem", name="Block the link").click()
     page.get_by_label("Reason").fill("It imitates a bank.")

@@ -389,6 +389,9 @@ def test_a_workspace_that_requires_a_second_factor_says_so_and_opens_once_it_is_
     expect(page).to_have_url(re.compile(rf"/app/w/{team.id}/(links)?$"))
     assert window.violations() == []
     picture(window, "/factor-required", "light-wide")
+    page.get_by_role("button", name="Leave Acme").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Leave Acme?")
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Set up").press("Enter")
     expect(page.get_by_label("Code", exact=True)).to_be_focused()
     secret = base64.b32decode(page.locator("p.mono").inner_text().replace(" ", ""))
@@ -409,12 +412,24 @@ def test_an_administrator_of_the_instance_is_led_to_the_second_factor_of_a_forei
     window.goto(f"/w/{team.id}/")
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Workspace {team.id} requires a second factor")
     expect(page.get_by_role("button", name="Set up")).to_be_visible()
+    expect(page.get_by_role("button", name="Leave")).to_have_count(0)
     assert window.violations() == []
     page.get_by_role("link", name="Health").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Health")
     page.get_by_role("button", name="Workspace:").click()
     page.get_by_role("menuitem").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Links")
+
+
+def test_who_wants_no_second_factor_leaves_the_workspace_that_requires_it(team, enter):
+    window = enter(team.viewer)
+    team.call("PATCH", "", {"requires_second_factor": True}, None)
+    page = window.page
+    window.goto(f"/w/{team.id}/")
+    page.get_by_role("button", name="Leave Acme").click()
+    page.get_by_role("dialog").get_by_role("button", name="Leave").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Workspaces")
+    expect(page.get_by_role("table")).not_to_contain_text("Acme")
 
 
 def test_an_instance_that_requires_a_second_factor_says_so_on_every_page_but_the_accounts(enter, user):

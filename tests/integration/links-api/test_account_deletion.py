@@ -504,13 +504,13 @@ def test_the_audit_log_names_users_and_links_that_exist(admin, new_user):
     of_user, of_link = f"subject_type=user&subject_id={user_id}", f"subject_type=link&subject_id={link['id']}"
     assert names(of_user) == (admin.email, user.email)
     assert names(of_link) == (user.email, link["slug"])
-    # A share has the name of its link, also after it is revoked. A tag may be personal.
-    for subject, name in (({"link_id": link["id"]}, link["slug"]), ({"tag": "spring"}, None)):
+    # A share has the name of what it shows; that of a link also after it is revoked.
+    for subject, name, later in (({"link_id": link["id"]}, link["slug"], link["slug"]), ({"tag": "spring"}, "spring", None)):
         share = user.call("POST", "/api/shares", subject).json["share"]
         of_share = f"subject_type=share&subject_id={share['id']}"
         assert names(of_share) == (user.email, name)
         assert user.call("DELETE", f"/api/shares/{share['id']}").status == 204
-        assert names(f"{of_share}&action=share.delete") == (user.email, name)
+        assert names(f"{of_share}&action=share.delete") == (user.email, later)
     assert user.call("DELETE", f"/api/links/{link['id']}?hard=true").status == 204
     assert names(of_link) == (user.email, None)
     assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204

@@ -48,6 +48,25 @@ def reports_of(admin, link, state="open"):
     return [each for each in admin.call("GET", f"/api/admin/reports?limit=100&state={state}").json["reports"] if each["link"] and each["link"]["id"] == link["id"]]
 
 
+# --- whose link ---
+
+
+@pytest.mark.parametrize("typed", ["{short_url}", "{short_url}?from=mail#top", "{slug}", "{alias}"])
+def test_administrators_find_an_account_by_a_short_link(admin, link, typed):
+    owner, slug = link["of"], link["short_url"].rpartition("/")[2]
+    if typed == "{alias}":
+        assert owner.call("PATCH", f"/api/links/{link['id']}", {"slug": f"{slug}-new"}).status == 200
+    q = typed.format(short_url=link["short_url"], slug=slug, alias=slug)
+    found = admin.call("GET", f"/api/admin/users?{urllib.parse.urlencode({'q': q})}").json
+    assert [each["id"] for each in found["users"]] == [owner.id] and found["pagination"]["total"] == 1
+
+
+def test_a_link_whose_maker_is_unknown_leads_to_who_answers_for_its_workspace(admin, link, database):
+    database.run("UPDATE links SET created_by = NULL WHERE id = %s", link["id"])
+    slug = link["short_url"].rpartition("/")[2]
+    assert [each["id"] for each in admin.call("GET", f"/api/admin/users?q={slug}").json["users"]] == [link["of"].id]
+
+
 # --- sending ---
 
 
@@ -71,7 +90,7 @@ def test_a_report_by_the_form_arrives(visitor, admin, link):
         "slug": link["slug"], "reason": "malware", "details": "Line\r\ntwo <b>", "email": "bob@example.com", "state": "open", "closed_at": None, "closed_by_email": None}  # fmt: skip
     assert report["link"] == {
         "id": link["id"], "short_url": link["short_url"], "original_url": "https://example.com/login", "state": "active", "blocked_reason": None,
-        "workspace_id": link["of"].id}  # fmt: skip
+        "workspace_id": link["of"].id, "workspace_name": "Personal", "created_by": link["of"].id, "created_by_email": link["of"].email}  # fmt: skip
 
 
 def test_a_form_with_faults_comes_back_with_what_was_typed(visitor, link):

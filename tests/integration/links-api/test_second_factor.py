@@ -583,5 +583,7 @@ def test_a_workspace_may_require_one_of_its_members_alone(bare, person, service,
     assert bare.call("GET", "/api/links").status == 200, "their own workspace requires none"
     assert bare.call("GET", "/api/auth/second-factor").json["required"] is True
     assert person.call("GET", f"/api/workspaces/{strict}/links").status == 200
+    assert outcome(bare.call("DELETE", f"/api/workspaces/{strict}/members/{person.id}")) == (403, "second-factor-required")
+    assert bare.call("DELETE", f"/api/workspaces/{strict}/members/{bare.id}").status == 204, "nobody is kept in it"
     stranger = FactorUser(service, database, bare=True)
     assert stranger.call("GET", f"/api/workspaces/{strict}/links").status == 404

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { setParams, usePlace } from "../app/router";
+import { href, setParams, usePlace } from "../app/router";
 import { notify } from "../app/toasts";
 import { BlockDialog, type BlockTarget } from "../components/block_dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
@@ -17,6 +17,19 @@ const PAGE_SIZE = 50;
 const STATES = ["open", "closed"] as const;
 
 type Report = Schemas["Report"];
+
+/** Whose link it is, with a way to the account. */
+function Maker({ link }: { link: NonNullable<Report["link"]> }) {
+  if (link.workspace_id === null) return <div class="muted">{t("report.of.nobody")}</div>;
+  return (
+    <div class="ellipsis muted">
+      {link.created_by !== null && <a href={href(`/admin/users/${link.created_by}`)}>{link.created_by_email}</a>}
+      {link.created_by !== null && " · "}
+      {link.workspace_name}
+    </div>
+  );
+}
+
 function Row({ report, items }: { report: Report; items: MenuItem[] }) {
   const { link } = report;
   const name = link ? hostAndSlug(link.short_url) : report.slug;
@@ -35,6 +48,7 @@ function Row({ report, items }: { report: Report; items: MenuItem[] }) {
             {shortenUrl(link.original_url)}
           </div>
         )}
+        {link && <Maker link={link} />}
       </td>
       <td class="report-reason">
         <strong>{t(`report.${report.reason}`)}</strong>

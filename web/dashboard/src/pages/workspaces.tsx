@@ -8,6 +8,7 @@ import { Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
+import { LeaveButton } from "../components/leave_button";
 import { Table } from "../components/table";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
@@ -56,6 +57,7 @@ function Row({ workspace, onRestore }: { workspace: Workspace; onRestore: () => 
             {t("restore")}
           </button>
         )}
+        {!deletedAt && role !== "owner" && <LeaveButton workspace={workspace} />}
       </td>
     </tr>
   );
