@@ -168,7 +168,7 @@ static void write_month(int64_t month, char out[static DAY_SIZE])
 
 static struct months months_of(int64_t now_us)
 {
-	struct months months;
+	struct months months = { 0 };
 	struct tm utc;
 	const time_t s = (time_t)((now_us - REPORT_HOUR * CLOCK_US_PER_HOUR) / CLOCK_US_PER_S);
 	gmtime_r(&s, &utc);
@@ -257,7 +257,7 @@ static enum err queue_reports(const struct run *run, const struct person *person
 static enum err add_month(const struct run *run, int64_t *changed)
 {
 	const struct months months = months_of(clock_now_us(run->clock));
-	struct person person;
+	struct person person = { 0 };
 	struct pg_params params = { 0 };
 	pg_params_text(&params, months.of);
 	enum err err =

@@ -18,7 +18,7 @@ static void address_subject(const char *to, char out[static RATE_LIMIT_SUBJECT_M
 {
 	char lower[MAIL_ADDRESS_MAX + 1] = "";
 	uint8_t hash[DIGEST_SIZE];
-	for (size_t i = 0; to[i] && i < MAIL_ADDRESS_MAX; i++)
+	for (size_t i = 0; i < MAIL_ADDRESS_MAX && to[i]; i++)
 		lower[i] = (char)tolower((unsigned char)to[i]);
 	digest_sha256(lower, strlen(lower), hash);
 	digest_hex(hash, sizeof(hash), out);

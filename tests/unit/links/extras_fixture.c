@@ -57,7 +57,8 @@ Waymark__V1__LinkCondition *when_query(const char *parameter, const char *const 
 
 Waymark__V1__LinkCondition *when_period(int64_t from_us, int64_t until_us)
 {
-	Waymark__V1__LinkCondition *condition = when(PERIOD);
+	Waymark__V1__LinkCondition *condition =
+		when_any(WAYMARK__V1__LINK_SUBJECT__LINK_SUBJECT_PERIOD, NULL);
 	condition->from_us = from_us;
 	condition->until_us = until_us;
 	return condition;
@@ -66,7 +67,8 @@ Waymark__V1__LinkCondition *when_period(int64_t from_us, int64_t until_us)
 Waymark__V1__LinkCondition *when_week(uint32_t days, uint32_t from_minute, uint32_t until_minute,
                                       uint32_t zone_number)
 {
-	Waymark__V1__LinkCondition *condition = when(WEEK);
+	Waymark__V1__LinkCondition *condition =
+		when_any(WAYMARK__V1__LINK_SUBJECT__LINK_SUBJECT_WEEK, NULL);
 	condition->days = days;
 	condition->from_minute = from_minute;
 	condition->until_minute = until_minute;

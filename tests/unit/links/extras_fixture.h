@@ -16,11 +16,11 @@ extern Waymark__V1__LinkExtras extras;
 /* Nothing is set. */
 void extras_begin(void);
 
-/* Adds a condition to the next rule. */
+/* Adds a condition to the next rule. values: NULL = none. */
 Waymark__V1__LinkCondition *when_any(Waymark__V1__LinkSubject subject, const char *const *values);
 #define when(subject, ...)                                                                         \
 	when_any(WAYMARK__V1__LINK_SUBJECT__LINK_SUBJECT_##subject,                                \
-	         (const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+	         (const char *const[]){ __VA_ARGS__, NULL })
 Waymark__V1__LinkCondition *when_query(const char *parameter, const char *const *values);
 Waymark__V1__LinkCondition *when_period(int64_t from_us, int64_t until_us);
 /* zone: as in LinkCondition. */
