@@ -64,7 +64,7 @@ static bool is_overlong(unsigned char c, unsigned char next)
 
 static bool is_dot_segment(const char *text, size_t len)
 {
-	const char *parameters = memchr(text, ';', len);
+	const char *parameters = len > 0 ? memchr(text, ';', len) : NULL;
 	if (parameters)
 		len = (size_t)(parameters - text);
 	return (len == 1 || len == 2) && text[0] == '.' && text[len - 1] == '.';

@@ -70,7 +70,7 @@ static inline char fold(unsigned c)
 {
 	if ((c | 0x20) - 'a' < 26)
 		return (char)(c | 0x20);
-	return c - '0' < 10 || c == '_' || c == '-' || c == '.' ? (char)c : '\0';
+	return (char)(c - '0' < 10 || c == '_' || c == '-' || c == '.' ? c : 0);
 }
 
 bool slug_is_valid(const char *slug, size_t len)
@@ -100,7 +100,7 @@ size_t slug_key(const char *slug, bool is_exact, char out[static SLUG_KEY_SIZE])
 	if (is_exact)
 		out[len++] = '=';
 	for (; *slug && len < SLUG_KEY_SIZE - 1; slug++)
-		out[len++] = is_exact ? *slug : fold((unsigned char)*slug);
+		out[len++] = (char)(is_exact ? *slug : fold((unsigned char)*slug));
 	out[len] = '\0';
 	return len;
 }

@@ -27,6 +27,7 @@
 #define FIRST_DELAY(name, task, fallback, what)                                                    \
 	TASK_SECONDS(name "_FIRST_DELAY_S", task, first_delay_s, fallback, 0,                      \
 	             "seconds from program start to the first " what)
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name cannot have parentheses */
 #define TASK_CONSTANT(task, time, value) ENV_CONSTANT_INT(struct config, task.time, value)
 /* For tasks that take milliseconds: another janitor can take over soon. */
 #define SHORT_AT_LEAST "10"

@@ -60,7 +60,7 @@ static void require_no_dots(struct url_part path)
 			size_t next = at;
 			int c = url_decode_next(text, len, &next);
 			require(c != 0);
-			text[kept++] = c < 0 ? text[at] : (char)c;
+			text[kept++] = (char)(c < 0 ? text[at] : c);
 			at = c < 0 ? at + 1 : next;
 		}
 		text[kept] = '\0';

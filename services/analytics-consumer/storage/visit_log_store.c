@@ -17,7 +17,7 @@
 	X(BROWSER_VERSION, browser_version)                                                        \
 	X(OS_VERSION, os_version)
 #define COLUMN(NAME, name) ", " #name
-#define ONE(NAME, name) +1
+#define ONE(NAME, name) +1 // NOLINT(bugprone-macro-parentheses): a term of a sum
 
 /* Columns in the order of add_row. */
 static const char insert_sql[] =

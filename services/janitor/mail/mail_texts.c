@@ -191,6 +191,7 @@ void mail_texts_add_time(enum mail_language language, int64_t time_us, struct st
 void mail_texts_add_month(enum mail_language language, const char *month, struct strbuf *out)
 {
 	int year, number;
+	/* NOLINTNEXTLINE(cert-err34-c): so few digits fit */
 	if (sscanf(month, "%4d-%2d", &year, &number) == 2 && number >= 1 && number <= 12)
 		strbuf_add_format(out, "%s %d", months[language][number - 1], year);
 }

@@ -26,7 +26,7 @@ static void format_user(int64_t id, char out[static SUBJECT_SIZE])
 
 static void format_share(const uint8_t hash[static DIGEST_SIZE], char out[static SUBJECT_SIZE])
 {
-	memcpy(out, SHARE_PREFIX, strlen(SHARE_PREFIX));
+	memcpy(out, SHARE_PREFIX, sizeof(SHARE_PREFIX));
 	digest_hex(hash, DIGEST_SIZE, out + strlen(SHARE_PREFIX));
 }
 

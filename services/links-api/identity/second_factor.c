@@ -25,7 +25,7 @@ static size_t squeeze(const char *typed, char *out, size_t size)
 		if (*typed == ' ' || *typed == '-')
 			continue;
 		bool is_upper = *typed >= 'A' && *typed <= 'Z';
-		out[len++] = is_upper ? (char)(*typed - 'A' + 'a') : *typed;
+		out[len++] = (char)(is_upper ? *typed - 'A' + 'a' : *typed);
 	}
 	if (len < size)
 		out[len] = '\0';
@@ -36,7 +36,7 @@ static size_t squeeze(const char *typed, char *out, size_t size)
 static void unify(char *text)
 {
 	for (; *text; text++)
-		*text = *text == 'o' ? '0' : *text == 'i' || *text == 'l' ? '1' : *text;
+		*text = (char)(*text == 'o' ? '0' : *text == 'i' || *text == 'l' ? '1' : *text);
 }
 
 enum err second_factor_parse(const char *typed, struct second_factor_code *out)

@@ -147,7 +147,7 @@ static enum err lock_links(struct move *m, struct pg_conn *conn)
 	enum err err = m->ids ? link_write_lock(conn, m->ids, m->id_count, m->links, &m->count)
 	                      : link_list_store_lock(conn, &m->params, m->links, LINK_WRITE_MAX,
 	                                             &m->count);
-	if (err == OK)
+	if (err == OK && m->ids)
 		find_missing(m);
 	return err == OK && m->missing_id ? ERR_NOT_FOUND : err;
 }

@@ -203,7 +203,7 @@ static struct live_reader *list_readers(struct live_feed *feed, size_t *count)
 	struct live_reader *readers = NULL;
 	*count = 0;
 	pthread_mutex_lock(&feed->lock);
-	if (feed->stream_count > 0)
+	if (feed->streams)
 		readers = mem_array(feed->stream_count, sizeof(*readers));
 	for (const struct live_stream *s = feed->streams; s; s = s->next)
 		readers[(*count)++] = s->reader;

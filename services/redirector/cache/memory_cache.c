@@ -356,7 +356,7 @@ void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, in
 	int64_t version = place.link ? place.link->version : 0;
 	bool is_tracked =
 		version <= entry->version && is_tracked_since(cache, key, key_len, read_at_us);
-	if (version < entry->version) {
+	if (!place.link || version < entry->version) {
 		put(&place, entry, read_at_us, is_tracked);
 	} else if (version == entry->version) {
 		confirm(cache, &place, entry, read_at_us, is_tracked);

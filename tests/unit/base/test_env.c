@@ -126,7 +126,7 @@ TEST_CASE(a_limit_is_a_number_or_the_word_unlimited)
 	assert_int_equal(f->config.rate, 60);
 	setenv("TEST_RATE", "unlimited", 1);
 	assert_valid(f);
-	assert_true(f->config.rate == ENV_UNLIMITED && f->config.rate > 1000000000);
+	assert_true(f->config.rate == ENV_UNLIMITED);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		char problem[128];
 		snprintf(problem, sizeof(problem),

@@ -68,7 +68,7 @@ TEST_CASE(takes_at_most_64_kib)
 	struct http_logo *logo = NULL;
 	size_t size = HTTP_LOGO_BYTES_MAX + 1;
 	char *bytes = calloc(1, size);
-	memcpy(bytes, "\xff\xd8\xff", 3);
+	memcpy(bytes, "\xff\xd8\xff", 4);
 	assert_int_equal(read_bytes(bytes, size - 1, &problems, &logo), OK);
 	http_logo_free(logo);
 	strbuf_clear(&problems);

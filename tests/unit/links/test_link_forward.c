@@ -242,8 +242,8 @@ TEST_CASE(what_is_too_much_is_not_forwarded)
 	typed[0] = '/';
 	memset(typed + 1, 'a', 2 * LINK_FORWARD_BYTES_MAX - 2);
 	expect_kept(false, begin, typed);
-	memset(destination, 'a', LINK_URL_MAX);
-	memcpy(destination, begin, strlen(begin));
+	snprintf(destination, LINK_URL_SIZE, "%s", begin);
+	memset(destination + strlen(begin), 'a', LINK_URL_MAX - strlen(begin));
 	expect_kept(true, destination, typed);
 
 	for (size_t i = 0; i < 100; i++)
