@@ -406,13 +406,29 @@ void kafka_consumer_commit_offset(struct kafka_consumer *c, int32_t partition, i
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
+/*
+ * librdkafka 2.0.2 does not wait for a rebalance callback that is queued when the consumer closes.
+ * Its rd_kafka_assign, if it meets the end of the group, is never answered, so such callbacks run
+ * first.
+ */
+static void close_consumer(struct kafka_consumer *c)
+{
+	rd_kafka_queue_t *queue = rd_kafka_queue_get_consumer(c->rk);
+	for (size_t left = rd_kafka_queue_length(queue); left > 0; left--) {
+		c->borrowed = rd_kafka_consumer_poll(c->rk, 0);
+		release_borrowed(c);
+	}
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_consumer_close(c->rk);
+}
+
 void kafka_consumer_free(struct kafka_consumer *c)
 {
 	if (!c)
 		return;
 	release_borrowed(c);
 	if (c->rk)
-		rd_kafka_consumer_close(c->rk);
+		close_consumer(c);
 	clear_pending(c);
 	if (c->topic)
 		rd_kafka_topic_destroy(c->topic);

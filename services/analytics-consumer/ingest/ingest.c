@@ -38,8 +38,7 @@ enum state {
 	STATE_MARK_CAUGHT_UP, /* mark partitions without waiting records as counted up to now */
 	STATE_REJOIN,         /* a write failed: the offsets are uncertain */
 	STATE_RENEW_CONSUMER, /* librdkafka's consumer failed for good */
-	STATE_END,            /* finish the last write */
-	STATE_ENDED,
+	STATE_END,
 };
 
 struct ingest {
@@ -326,13 +325,19 @@ static enum state rejoin(struct ingest *in)
 	return gather_or_end(in);
 }
 
+/* By each worker itself, all at once: one that is joining waits until the others join or leave. */
+static void leave_group(struct ingest *in)
+{
+	interrupt_write(in);
+	kafka_consumer_free(in->consumer);
+	in->consumer = NULL;
+}
+
 /* The new consumer starts from the stored offsets. */
 static enum state renew_consumer(struct ingest *in)
 {
-	interrupt_write(in);
 	atomic_store(&in->kafka_reachable, false);
-	kafka_consumer_free(in->consumer);
-	in->consumer = NULL;
+	leave_group(in);
 	assignment_discard_batch(&in->assignment);
 	while (make_consumer(in) != OK && !thread_wait_ms(in->thread, RENEW_PAUSE_MS))
 		continue;
@@ -348,7 +353,7 @@ static void run(void *ctx)
 {
 	struct ingest *in = ctx;
 	enum state state = gather_or_end(in);
-	while (state != STATE_ENDED) {
+	while (state != STATE_END) {
 		switch (state) {
 		case STATE_GATHER:
 			state = gather(in);
@@ -369,13 +374,10 @@ static void run(void *ctx)
 			state = renew_consumer(in);
 			break;
 		case STATE_END:
-			interrupt_write(in);
-			state = STATE_ENDED;
-			break;
-		case STATE_ENDED:
 			break;
 		}
 	}
+	leave_group(in);
 }
 
 /* --- start and stop --- */
@@ -434,8 +436,7 @@ static enum err make_parts(struct ingest *in)
 
 static void free_parts(struct ingest *in)
 {
-	/* Leaving the group gives the partitions back, which still needs everything else. */
-	kafka_consumer_free(in->consumer);
+	kafka_consumer_free(in->consumer); /* the first: it still needs everything else */
 	kafka_producer_free(in->producer);
 	batch_writer_free(in->writer);
 	publish_visits_free(in->publisher);

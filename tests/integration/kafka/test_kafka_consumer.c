@@ -1,6 +1,7 @@
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/kafka/kafka_consumer.h"
@@ -370,6 +371,17 @@ TEST_CASE(reports_no_lag_while_a_broker_is_overdue)
 	rd_kafka_mock_cluster_destroy(cluster);
 	kafka_consumer_free(m.consumer);
 	rd_kafka_destroy(rk);
+}
+
+TEST_CASE(gives_back_partitions_that_the_next_poll_would_have_brought)
+{
+	const struct backend_fixture *f = *state;
+	kafka_fixture_create_topic(f, 1);
+	struct member m = { .start = { 0 } };
+	join(f, &m);
+	sleep(3); /* the group is complete by then, as a rule */
+	kafka_consumer_free(m.consumer);
+	assert_int_equal(m.revoked, m.asked);
 }
 
 TEST_CASE(waits_for_unreachable_brokers_and_closes_without_them)
