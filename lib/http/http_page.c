@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "lib/http/http_font.h"
+
 /*
  * The colours and sizes of the dashboard (web/dashboard/src/styles/base.css). test_http_page.c fails when it
  * changes: HTTP_PAGE_STYLE_HASH must, too.
@@ -13,6 +15,8 @@ static const char style[] =
 	"@media screen and (prefers-color-scheme:dark){:root{--bg:#111210;--surface:#191a18;--surface-2:#232422;--line:#30312e;--line-strong:#7e7f78;"
 	"--text:#eeeeea;--text-muted:#a6a69e;--accent:#3fc7a6;--accent-strong:#7ce0c6;--accent-soft:#12342c;--on-accent:#06231c;"
 	"--danger:#ff8f85;--danger-soft:#3a1815}}"
+	"@font-face{font-family:Geist;font-weight:100 900;font-display:swap;src:url(" HTTP_FONT_PATH
+	")}"
 	"*{box-sizing:border-box}"
 	"body{margin:0;min-height:100vh;display:flex;flex-direction:column;align-items:center;justify-content:center;padding:24px 16px;"
 	"background:var(--bg);color:var(--text);font:400 14px/20px Geist,system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;"

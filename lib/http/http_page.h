@@ -1,7 +1,7 @@
 /*
  * Pure. What the pages for visitors have in common: the operator at the top, a card with an icon, and
- * a footer. They are small and self-contained but for the operator's logo, in light and dark mode,
- * without a script.
+ * a footer. They are small and self-contained but for the operator's logo and the font, in light and dark
+ * mode, without a script.
  *
  *   http_page_begin(&html, "en");
  *   strbuf_add_text(&html, "<title>Thank you</title>\n");
@@ -16,7 +16,7 @@
 #include "lib/base/strbuf.h"
 
 /* A source of style-src in the Content-Security-Policy: it allows the style of the pages alone. */
-#define HTTP_PAGE_STYLE_HASH "sha256-3LGq5zjEUTz47A64u+Fi9otXFLhOZ8Gem+8FZ6bd8FQ="
+#define HTTP_PAGE_STYLE_HASH "sha256-nANKe5IAzxRi6JFusNnOtyFTAeTZN3JNvrhK2rIulyM="
 
 /* Who stands at the top. Everything is borrowed. */
 struct http_page_brand {

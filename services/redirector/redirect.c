@@ -7,6 +7,7 @@
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/base/trace_context.h"
+#include "lib/http/http_font.h"
 #include "lib/links/slug.h"
 
 /* Crawlers are allowed: they must fetch a link to see its X-Robots-Tag: noindex. */
@@ -374,7 +375,8 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 		return serve_slug(redirect, x, &typed);
 	if (link_responder_accepts(x, 0) &&
 	    (app_documents_respond(redirect->config.documents, x, path) ||
-	     http_logo_respond(pages_site(redirect->config.links.pages)->logo, x)))
+	     http_logo_respond(pages_site(redirect->config.links.pages)->logo, x) ||
+	     http_font_respond(x)))
 		return HTTP_COMPLETE;
 	return respond_unknown(redirect, x);
 }

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/http/http_problem.h"
 #include "lib/postgres/pg_pool.h"
+#include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/user_store.h"
 #include "services/links-api/workspaces/member_change.h"
@@ -14,6 +16,8 @@
 
 struct deletion {
 	const struct request *request;
+	int64_t user_id;
+	/* NULL = an administrator deletes it. */
 	const char *hash;
 	/* Of the last owner; its result. */
 	char *names;
@@ -42,7 +46,7 @@ static enum err end(struct deletion *d, struct pg_conn *conn, const struct works
 
 static enum err leave(struct deletion *d, struct pg_conn *conn, const struct workspace *workspace)
 {
-	struct member_change change = { .user_id = d->request->user_id,
+	struct member_change change = { .user_id = d->user_id,
 		                        .is_self = true,
 		                        .held = workspace->role };
 	enum err err = OK;
@@ -68,7 +72,7 @@ static enum err leave_all(struct deletion *d, struct pg_conn *conn)
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	struct workspace workspace;
-	pg_params_int(&params, d->request->user_id);
+	pg_params_int(&params, d->user_id);
 	enum err err = pg_conn_query(
 		conn,
 		"SELECT " WORKSPACE_STORE_COLUMNS(
@@ -84,8 +88,17 @@ static enum err leave_all(struct deletion *d, struct pg_conn *conn)
 	return err == OK && *d->names ? ERR_CONFLICT : err;
 }
 
+/* ERR_INVALID: the caller is no administrator any more. */
+static enum err lock_caller_and(int64_t user_id, const struct request *r, struct pg_conn *conn,
+                                bool *another_stays)
+{
+	enum err err = user_store_lock_admin(conn, r->user_id, user_id);
+	*another_stays = err == OK;
+	return err == ERR_NOT_FOUND ? ERR_INVALID : err;
+}
+
 /*
- * An administrator may only leave if another one stays. If the caller became one after
+ * An administrator may only leave if another one stays. If the account became one after
  * authentication, or joined a workspace just now, the request must be repeated.
  */
 static enum err erase(const struct deletion *deletion, struct pg_conn *conn)
@@ -96,12 +109,16 @@ static enum err erase(const struct deletion *deletion, struct pg_conn *conn)
 	bool is_admin = r->has_admin_role;
 	bool another_stays = false;
 	bool was_admin = false;
-	enum err err = is_admin ? user_store_lock_admins(conn, r->user_id, &another_stays) : OK;
+	enum err err = OK;
+	if (!deletion->hash)
+		err = lock_caller_and(deletion->user_id, r, conn, &another_stays);
+	else if (is_admin)
+		err = user_store_lock_admins(conn, r->user_id, &another_stays);
 	if (err == OK)
-		err = user_store_erase(conn, r->user_id, deletion->hash, &was_admin);
+		err = user_store_erase(conn, deletion->user_id, deletion->hash, &was_admin);
 	if (err == OK && was_admin && !another_stays)
 		return is_admin ? ERR_CONFLICT : ERR_UNAVAILABLE;
-	pg_params_int(&params, r->user_id);
+	pg_params_int(&params, deletion->user_id);
 	if (err == OK)
 		err = pg_conn_query_int(conn, "SELECT count(*) FROM members WHERE user_id = $1",
 		                        &params, &left);
@@ -116,20 +133,40 @@ static enum err delete_account_on(void *ctx, struct pg_conn *conn)
 	if (err == OK)
 		err = erase(deletion, conn);
 	if (err == OK)
-		err = audit_store_record(r, conn, "user.delete", AUDIT_STORE_USER, r->user_id,
-		                         NULL);
+		err = audit_store_record(r, conn, "user.delete", AUDIT_STORE_USER,
+		                         deletion->user_id, NULL);
 	return err;
 }
 
-enum err account_deletion_run(const struct request *r, const char *hash,
+enum err account_deletion_run(const struct request *r, int64_t user_id, const char *hash,
                               char names[static ACCOUNT_DELETION_NAMES_SIZE])
 {
-	struct deletion deletion = { .request = r, .hash = hash, .names = names };
+	struct deletion deletion = {
+		.request = r, .user_id = user_id, .hash = hash, .names = names
+	};
 	size_t done = 0;
 	names[0] = '\0';
 	enum err err = pg_pool_transact(r->api->pg, delete_account_on, &deletion);
+	/* A restored database has the account again; the log then says which to delete. */
+	if (err == OK)
+		log_info(r->api->log, "account_deleted", LOG_INT("user_id", user_id));
 	for (size_t i = 0; err == OK && i < deletion.ended_count; i++)
 		done = workspace_closing_run(r, deletion.ended[i], done);
 	free(deletion.ended);
 	return err;
+}
+
+enum http_progress account_deletion_send_last_owner(struct request *r, const char *names)
+{
+	char detail[RESPONSE_DETAIL_SIZE];
+	snprintf(detail, sizeof(detail),
+	         "Others need this account as the owner of %s. Make another member an owner, or "
+	         "delete the workspace, first.",
+	         names);
+	struct http_problem_fields fields = { 0 };
+	http_problem_add_field(&fields, "", "last-owner", "%s", detail);
+	struct json *problem = http_problem_new(409, "last-owner", detail,
+	                                        http_exchange_request_id(r->exchange), &fields);
+	json_set_text(problem, "workspaces", names);
+	return http_problem_send(r->exchange, 409, problem);
 }

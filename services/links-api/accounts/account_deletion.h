@@ -12,12 +12,17 @@
 #define ACCOUNT_DELETION_NAMES_SIZE 512
 
 /*
- * Deletes the caller's account. hash: the password hash that the caller's password matched. OK: even
- * if links are left for the background thread. ERR_NOT_FOUND: the password has changed, or the account
- * is already deleted. ERR_CONFLICT: the caller is the last administrator, or the last owner of
- * workspaces in which others are; names says which these are, and is "" otherwise.
+ * Deletes the caller's account, or as an administrator that of somebody else. hash: the password hash
+ * that the caller's password matched; NULL = it is somebody else's. OK: even if links are left for the
+ * background thread. ERR_NOT_FOUND: the password has changed, or there is no such account any more.
+ * ERR_CONFLICT: the account is the last administrator, or the last owner of workspaces in which others
+ * are; names says which these are, and is "" otherwise. ERR_INVALID: the caller, who deletes somebody
+ * else's account, is no administrator any more.
  */
-enum err account_deletion_run(const struct request *r, const char *hash,
+enum err account_deletion_run(const struct request *r, int64_t user_id, const char *hash,
                               char names[static ACCOUNT_DELETION_NAMES_SIZE]) MUST_CHECK;
+
+/* 409 "last-owner" with the names. */
+enum http_progress account_deletion_send_last_owner(struct request *r, const char *names);
 
 #endif

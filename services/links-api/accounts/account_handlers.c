@@ -57,16 +57,6 @@ static void send_done(struct request *r)
 	response_no_content(r);
 }
 
-static void send_last_owner(struct request *r, const char *workspaces)
-{
-	char detail[RESPONSE_DETAIL_SIZE];
-	snprintf(detail, sizeof(detail),
-	         "Others need you as the owner of %s. Make another member an owner, or delete the "
-	         "workspace, first.",
-	         workspaces);
-	response_conflict(r, "last-owner", "", detail);
-}
-
 /* Runs in a password thread. */
 static void check_job(void *state)
 {
@@ -76,12 +66,13 @@ static void check_job(void *state)
 		send_wrong_password(r);
 		return;
 	}
-	enum err err = *c->new_password ? set_password(c)
-	                                : account_deletion_run(r, c->hash, c->workspaces);
+	enum err err = *c->new_password
+	                       ? set_password(c)
+	                       : account_deletion_run(r, r->user_id, c->hash, c->workspaces);
 	if (err == ERR_NOT_FOUND)
 		send_wrong_password(r); /* it has changed since find_user */
 	else if (err == ERR_CONFLICT && *c->workspaces)
-		send_last_owner(r, c->workspaces);
+		account_deletion_send_last_owner(r, c->workspaces);
 	else if (err == ERR_CONFLICT)
 		response_conflict(r, "last-admin", "",
 		                  "You are the last administrator. Promote another account first.");

@@ -7,6 +7,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/postgres/pg_pool.h"
+#include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/query_params.h"
@@ -252,6 +253,12 @@ static enum http_progress send_user(struct request *r, const struct user *user)
 	return response_json(r, 200, response);
 }
 
+static enum http_progress send_demoted(struct request *r)
+{
+	return response_problem(r, 403, "forbidden",
+	                        "Another administrator has removed your administrator role.");
+}
+
 enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x)
 {
 	(void)x;
@@ -270,12 +277,28 @@ enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x
 		                         "You cannot block or demote yourself.");
 	err = pg_pool_transact(r->api->pg, change_on, &update);
 	if (update.caller_was_demoted)
-		return response_problem(
-			r, 403, "forbidden",
-			"Another administrator has removed your administrator role.");
+		return send_demoted(r);
 	if (err == ERR_NOT_FOUND)
 		return response_not_found(r);
 	return err == OK ? send_user(r, &update.user) : response_failure(r, err);
+}
+
+enum http_progress admin_handlers_delete_user(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	char workspaces[ACCOUNT_DELETION_NAMES_SIZE];
+	int64_t id = request_path_id(r);
+	if (id == r->user_id)
+		return response_conflict(r, "own-account", "",
+		                         "Delete your own account with your password: "
+		                         "DELETE /api/auth/me.");
+	enum err err = account_deletion_run(r, id, NULL, workspaces);
+	if (err == ERR_INVALID)
+		return send_demoted(r);
+	if (err == ERR_CONFLICT)
+		return account_deletion_send_last_owner(r, workspaces);
+	return response_deleted(r, err);
 }
 
 enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x)

@@ -11,6 +11,8 @@
 #include "services/links-api/identity/session.h"
 #include "services/links-api/mail/mail_queue.h"
 
+#define OPEN_REPORTS_MAX 100
+
 /* A request whose password is being hashed. */
 struct attempt {
 	struct password_job job;
@@ -231,19 +233,54 @@ enum http_progress auth_handlers_start_session(void *ctx, struct http_exchange *
 	return authentication_is_same_origin(ctx) ? log_in(ctx, true) : HTTP_COMPLETE;
 }
 
+/* reports: how many are open, up to OPEN_REPORTS_MAX. */
+static enum err count_open_reports(struct pg_conn *conn, int64_t *reports)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, OPEN_REPORTS_MAX);
+	return pg_conn_query_int(conn,
+	                         "SELECT count(*) FROM (SELECT 1 FROM abuse_reports "
+	                         "WHERE closed_at IS NULL LIMIT $1::bigint) AS opened",
+	                         &params, reports);
+}
+
+static enum http_progress send_user(struct request *r, bool has_reports)
+{
+	struct pg_conn *conn = NULL;
+	struct user user;
+	int64_t reports = 0;
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err != OK)
+		return response_failure(r, err);
+	err = user_store_get(conn, r->user_id, &user);
+	has_reports = err == OK && has_reports && user.role == USER_ROLE_ADMIN;
+	if (has_reports)
+		err = count_open_reports(conn, &reports);
+	pg_pool_release(r->api->pg, conn);
+	if (err == ERR_NOT_FOUND)
+		return response_unauthorized(r, REQUEST_AUTH_INVALID);
+	if (err != OK)
+		return response_failure(r, err);
+	struct json *response = user_store_json(&user);
+	if (has_reports)
+		json_set_int(response, "open_reports", reports);
+	return response_json(r, 200, response);
+}
+
 /*
  * A page asks this before it knows whether anybody is logged in, so nobody is not an error. An API
  * key logs nobody in.
  */
 enum http_progress auth_handlers_get_session(void *ctx, struct http_exchange *x)
 {
+	(void)x;
 	struct request *r = ctx;
 	enum request_auth login = authentication_read(r);
 	enum err err = login == REQUEST_AUTH_VALID ? authentication_verify(r, &login) : OK;
 	if (err != OK)
 		return response_failure(r, err);
 	if (login == REQUEST_AUTH_VALID && r->key_id == 0)
-		return auth_handlers_me(ctx, x);
+		return send_user(r, true);
 	if (login != REQUEST_AUTH_VALID && login != REQUEST_AUTH_MISSING &&
 	    login != REQUEST_AUTH_INVALID)
 		return authentication_send_error(r, login);
@@ -257,17 +294,5 @@ enum http_progress auth_handlers_get_session(void *ctx, struct http_exchange *x)
 enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	struct request *r = ctx;
-	struct pg_conn *conn = NULL;
-	struct user user;
-	enum err err = pg_pool_acquire(r->api->pg, &conn);
-	if (err != OK)
-		return response_failure(r, err);
-	err = user_store_get(conn, r->user_id, &user);
-	pg_pool_release(r->api->pg, conn);
-	if (err == ERR_NOT_FOUND)
-		return response_unauthorized(r, REQUEST_AUTH_INVALID);
-	if (err != OK)
-		return response_failure(r, err);
-	return response_json(r, 200, user_store_json(&user));
+	return send_user(ctx, false);
 }

@@ -113,7 +113,7 @@ enum http_progress second_factor_handlers_remove(void *ctx, struct http_exchange
 
 /* ?link= → 200: a page with a form, in the language of the visitor */
 enum http_progress report_handlers_form(void *ctx, struct http_exchange *x);
-enum http_progress report_handlers_logo(void *ctx, struct http_exchange *x);
+enum http_progress report_handlers_asset(void *ctx, struct http_exchange *x);
 /*
  * {link, reason, details?, email?} → 204, 400, 404, 429. Of the form → 200, 400, 403
  * "cross-site", 404, 429: a page
@@ -205,6 +205,9 @@ enum http_progress admin_handlers_users(void *ctx, struct http_exchange *x);
 
 /* {blocked?, role?, links_per_day?} → 200 {user}, 400, 404, 409 (blocking or demoting oneself) */
 enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x);
+
+/* → 204, 404, 409 "own-account" or "last-owner" */
+enum http_progress admin_handlers_delete_user(void *ctx, struct http_exchange *x);
 
 /* → 201 {token, expires_at}, 404. An earlier token of the account becomes invalid. */
 enum http_progress password_reset_create(void *ctx, struct http_exchange *x);

@@ -288,8 +288,8 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 		"tz = NULL, locale = NULL, theme = 'system', workspace_id = NULL, email_confirmed_at = NULL, totp_secret = NULL, "
 		"totp_confirmed_at = NULL, recovery_codes = NULL, deleted_at = clock_timestamp(), "
 		"updated_at = clock_timestamp(), token_generation = token_generation + 1 "
-		"WHERE id = $1 AND password_hash = $2 RETURNING id, " IS_ACTING_ADMIN
-		" AS was_admin)" END_RESETS END_SESSIONS(
+		"WHERE id = $1 AND deleted_at IS NULL AND (password_hash = $2 OR $2::text IS NULL) "
+		"RETURNING id, " IS_ACTING_ADMIN " AS was_admin)" END_RESETS END_SESSIONS(
 			"") ", keys AS (DELETE FROM api_keys k USING changed c WHERE k.created_by = c.id), "
 			    "tied AS (DELETE FROM identities i USING changed c WHERE i.user_id = c.id) "
 			    "SELECT was_admin FROM changed",

@@ -132,7 +132,8 @@ enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[sta
 
 /*
  * Erases the personal data, and deletes all keys and sessions. The row stays. ERR_NOT_FOUND also: hash
- * is no longer the stored hash. was_admin: it was an administrator and not blocked.
+ * is no longer the stored hash; NULL = whatever that is. was_admin: it was an administrator and not
+ * blocked.
  */
 enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash,
                           bool *was_admin) MUST_CHECK;

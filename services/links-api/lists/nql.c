@@ -245,9 +245,13 @@ static const struct {
 	const char *sign;
 	enum nql_operator op;
 } signs[] = {
-	{ ">=", NQL_GREATER_OR_EQUAL }, { ">", NQL_GREATER },
-	{ "<=", NQL_LESS_OR_EQUAL },    { "<", NQL_LESS },
-	{ "~", NQL_CONTAINS },          { "[", NQL_ONE_OF },
+	{ ">=", NQL_GREATER_OR_EQUAL },
+	{ ">", NQL_GREATER },
+	{ "<=", NQL_LESS_OR_EQUAL },
+	{ "<", NQL_LESS },
+	{ "~^", NQL_BEGINS },
+	{ "~", NQL_CONTAINS },
+	{ "[", NQL_ONE_OF },
 };
 
 static enum nql_operator read_operator(struct lexer *lexer)
@@ -261,7 +265,7 @@ static enum nql_operator read_operator(struct lexer *lexer)
 
 static bool is_order(enum nql_operator op)
 {
-	return op != NQL_EQUAL && op != NQL_CONTAINS && op != NQL_ONE_OF;
+	return op >= NQL_GREATER && op <= NQL_LESS_OR_EQUAL;
 }
 
 static bool has_order(const struct nql_field *field)
@@ -280,7 +284,7 @@ static enum err check_operator(struct parser *p, size_t at, const struct nql_nod
 		return fail(p, at, "%s cannot be compared with < or >", term->field->name);
 	if (is_order(term->op) && term->is_not)
 		return fail(p, at, "use the opposite comparison instead of -");
-	if (term->op == NQL_CONTAINS && !has_text(term->field))
+	if ((term->op == NQL_CONTAINS || term->op == NQL_BEGINS) && !has_text(term->field))
 		return fail(p, at, "%s does not support ~", term->field->name);
 	return OK;
 }

@@ -57,6 +57,7 @@ const struct nql_field *nql_sql_find_field(const char *name, size_t len);
 enum nql_operator {
 	NQL_EQUAL,
 	NQL_CONTAINS,
+	NQL_BEGINS,
 	NQL_GREATER,
 	NQL_GREATER_OR_EQUAL,
 	NQL_LESS,

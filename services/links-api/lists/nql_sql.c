@@ -102,13 +102,15 @@ static void write_search(const struct writer *w, const char *text)
 	link_search_add_index(&search, w->sql, w->params, w->texts);
 }
 
+/* A text that begins with another one contains it. */
 static void write_contains(const struct writer *w, const struct nql_node *term)
 {
 	/* A destination is looked for as people see it, too. */
 	bool is_url = strcmp(term->field->sql, "original_url") == 0;
 	const char *sql = is_url ? "(original_url || E'\\n' || shown_url)" : term->field->sql;
 	const char *text = nql_text(w->filter, first_value(w, term));
-	int pattern = add_text(w, sql_texts_like_containing(w->texts, text, strlen(text)));
+	const char *like = sql_texts_like_containing(w->texts, text, strlen(text));
+	int pattern = add_text(w, like + (term->op == NQL_BEGINS ? strlen("%") : 0));
 	if (term->field->type == NQL_FIELD_TAGS)
 		WRITE(w, "EXISTS (SELECT FROM unnest(%s) AS one_tag WHERE one_tag ILIKE $%d)", sql,
 		      pattern);
@@ -195,7 +197,7 @@ static void write_term(const struct writer *w, const struct nql_node *term)
 	WRITE(w, "(");
 	if (term->field->type == NQL_FIELD_FEATURE)
 		write_features(w, term);
-	else if (term->op == NQL_CONTAINS)
+	else if (term->op == NQL_CONTAINS || term->op == NQL_BEGINS)
 		write_contains(w, term);
 	else if (term->op == NQL_ONE_OF)
 		write_one_of(w, term);

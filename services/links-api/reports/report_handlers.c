@@ -8,6 +8,7 @@
 #include "lib/base/array.h"
 #include "lib/base/mail_address.h"
 #include "lib/base/mem.h"
+#include "lib/http/http_font.h"
 #include "lib/http/http_logo.h"
 #include "lib/http/http_query.h"
 #include "lib/links/link_store.h"
@@ -324,8 +325,9 @@ enum http_progress report_handlers_form(void *ctx, struct http_exchange *x)
 	return progress;
 }
 
-enum http_progress report_handlers_logo(void *ctx, struct http_exchange *x)
+enum http_progress report_handlers_asset(void *ctx, struct http_exchange *x)
 {
 	struct request *r = ctx;
-	return http_logo_respond(r->api->logo, x) ? HTTP_COMPLETE : response_not_found(r);
+	bool is_there = http_logo_respond(r->api->logo, x) || http_font_respond(x);
+	return is_there ? HTTP_COMPLETE : response_not_found(r);
 }

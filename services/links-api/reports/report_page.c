@@ -7,7 +7,7 @@
 #include "lib/http/http_accept.h"
 
 #define POLICY(images_)                                                                            \
-	"default-src 'none'; style-src '" HTTP_PAGE_STYLE_HASH "'; " images_                       \
+	"default-src 'none'; style-src '" HTTP_PAGE_STYLE_HASH "'; font-src 'self'; " images_      \
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 const char *report_page_policy(const struct report_page *page)

@@ -33,7 +33,7 @@ struct invitation {
 	enum workspace_role role;
 	char email[USER_EMAIL_SIZE];
 	int64_t invited_by;
-	/* The name of the inviter; "" = they have none. */
+	/* The name of the inviter, or their address if they have none; "" = their account is deleted. */
 	char inviter[USER_NAME_SIZE];
 	int64_t expires_at_us, created_at_us;
 	/* "open", "expired", "used", "revoked", "replaced"; "void": its maker may no longer invite. */
@@ -54,8 +54,9 @@ struct invitation {
 
 /* The columns that invitation_read expects, and their tables. */
 #define INVITATION_SELECT                                                                          \
-	"SELECT i.id, i.workspace_id, w.name, i.role, i.email, i.invited_by, u.name, "             \
-	"i.expires_at, i.created_at, " INVITATION_STATE ", w.requires_second_factor "              \
+	"SELECT i.id, i.workspace_id, w.name, i.role, i.email, i.invited_by, "                     \
+	"coalesce(nullif(u.name, ''), u.email), i.expires_at, i.created_at, " INVITATION_STATE     \
+	", w.requires_second_factor "                                                              \
 	"FROM invitations i JOIN users u ON u.id = i.invited_by "                                  \
 	"LEFT JOIN workspaces w ON w.id = i.workspace_id "
 

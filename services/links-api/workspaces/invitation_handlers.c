@@ -266,7 +266,7 @@ static struct json *look_json(const struct invitation *i)
 		json_set_null(object, "workspace");
 		json_set_null(object, "role");
 	}
-	json_set_text(object, "invited_by_name", *i->inviter ? i->inviter : NULL);
+	json_set_text(object, "invited_by_name", i->inviter);
 	set_email_hint(object, i);
 	json_set_time(object, "expires_at", i->expires_at_us);
 	return object;

@@ -1,6 +1,7 @@
 #include "services/redirector/decide/link_pages.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/timestamp.h"
@@ -89,10 +90,15 @@ static void add_fact(struct page *page, const char *key, const char *value)
 
 static void add_time(struct page *page, const char *key, int64_t time_us)
 {
-	char text[TIMESTAMP_TEXT_SIZE], shown[TIMESTAMP_TEXT_SIZE];
+	char text[TIMESTAMP_TEXT_SIZE], month[32] = "", shown[96];
 	timestamp_format_ms(time_us, text);
 	/* "2026-11-20T08:00:00.123Z" */
-	snprintf(shown, sizeof(shown), "%.10s %.5s UTC", text, text + 11);
+	const char *months = page_texts_get(page->site->texts, page->language, "months");
+	for (long n = strtol(text + 5, NULL, 10); n > 1 && strchr(months, ','); n--)
+		months = strchr(months, ',') + 1;
+	snprintf(month, sizeof(month), "%.*s", (int)strcspn(months, ","), months);
+	snprintf(shown, sizeof(shown), "%ld%s %.4s, %.5s UTC", strtol(text + 8, NULL, 10), month,
+	         text, text + 11);
 	add_fact(page, key, shown);
 }
 

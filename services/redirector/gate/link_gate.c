@@ -81,6 +81,7 @@ static const struct {
 static void respond_with_page(struct link_gate *gate, struct http_exchange *x, enum reason reason)
 {
 	struct page page;
+	char link[PAGE_SHORT_URL_SIZE];
 	const struct page_site *site = pages_site(gate->pages);
 	page_begin(&page, site, page_language(site, x));
 	page_begin_body(&page, HTTP_PAGE_LOCK, "password", NULL, 0);
@@ -101,7 +102,8 @@ static void respond_with_page(struct link_gate *gate, struct http_exchange *x, e
 	page_add(&page, ">\n<button>");
 	page_add_text(&page, "password.button");
 	page_add(&page, "</button>\n</form>\n");
-	page_end(&page, PAGE_NO_REPORT);
+	page_asked_link(site, x, link);
+	page_end(&page, link);
 	(void)page_respond(&page, x, answers[reason].page_status, PAGE_WITH_FORM);
 }
 

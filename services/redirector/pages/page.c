@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "lib/http/http_problem.h"
+#include "lib/links/slug.h"
 
 #define POLICY(form_action_)                                                                       \
 	"default-src 'none'; style-src '" HTTP_PAGE_STYLE_HASH                                     \
-	"'; img-src 'self'; base-uri 'none'; " form_action_ "frame-ancestors 'none'"
+	"'; img-src 'self'; font-src 'self'; base-uri 'none'; " form_action_                       \
+	"frame-ancestors 'none'"
 
 void page_add(struct page *page, const char *html)
 {
@@ -101,6 +103,16 @@ static void add_contact(struct page *page, const char *contact)
 	page_add(page, "\">");
 	page_add_text(page, "contact");
 	page_add(page, "</a>");
+}
+
+void page_asked_link(const struct page_site *site, const struct http_exchange *x,
+                     char out[static PAGE_SHORT_URL_SIZE])
+{
+	const char *path = http_exchange_path(x);
+	struct slug_path asked;
+	bool is_link = slug_of_path(path, &asked) || slug_of_longer_path(path, &asked);
+	snprintf(out, PAGE_SHORT_URL_SIZE, "%s%s%s", is_link ? site->public_base_url : "",
+	         is_link ? "/" : "", is_link ? asked.slug : "");
 }
 
 static void add_report(struct page *page, const char *link)

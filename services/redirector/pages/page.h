@@ -73,6 +73,11 @@ void page_add_escaped(struct page *page, const char *text);
 /* A text of page_texts, escaped, {host} and {operator} replaced. */
 void page_add_text(struct page *page, const char *key);
 
+#define PAGE_SHORT_URL_SIZE 512
+/* The short URL of the link that was asked for; "": its path is that of no link. */
+void page_asked_link(const struct page_site *site, const struct http_exchange *x,
+                     char out[static PAGE_SHORT_URL_SIZE]);
+
 /* What report_link of page_end may be beside the short URL of a link. */
 #define PAGE_NO_REPORT NULL
 /*

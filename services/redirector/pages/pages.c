@@ -11,7 +11,6 @@
 #include "lib/http/http_accept.h"
 #include "lib/http/http_problem.h"
 #include "lib/links/link.h"
-#include "lib/links/slug.h"
 
 static const char favicon[] =
 	"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\">"
@@ -45,7 +44,7 @@ static const struct {
 	{ "414", 414, HTTP_PAGE_WARNING, NOTHING },
 	{ "431", 431, HTTP_PAGE_WARNING, NOTHING },
 	{ "500", 500, HTTP_PAGE_WARNING, RETRY },
-	{ "start", 0, HTTP_PAGE_LINK, NOTHING },
+	{ "start", 0, HTTP_PAGE_LINK, REPORT },
 };
 #define PAGES ARRAY_SIZE(all)
 #define START (PAGES - 1)
@@ -142,19 +141,17 @@ static void set_body(const struct pages *pages, struct http_exchange *x,
                      const struct rendered *rendered)
 {
 	static const char type[] = "text/html; charset=utf-8";
-	const char *path = http_exchange_path(x);
-	struct slug_path asked;
+	char asked[PAGE_SHORT_URL_SIZE];
 	struct strbuf html;
-	if (rendered->report_at == 0 ||
-	    (!slug_of_path(path, &asked) && !slug_of_longer_path(path, &asked))) {
+	page_asked_link(&pages->site, x, asked);
+	if (rendered->report_at == 0 || asked[0] == '\0') {
 		http_exchange_set_fixed_body(x, type, rendered->html, rendered->len);
 		return;
 	}
 	strbuf_init(&html, PAGE_BYTES_MAX + LINK_URL_SIZE);
 	strbuf_add(&html, rendered->html, rendered->report_at);
 	strbuf_add_text(&html, "?link=");
-	http_page_add_escaped(&html, pages->site.public_base_url);
-	strbuf_add_format(&html, "/%s", asked.slug);
+	http_page_add_escaped(&html, asked);
 	strbuf_add(&html, rendered->html + rendered->report_at,
 	           rendered->len - rendered->report_at);
 	http_exchange_set_body(x, type, html.data, html.len);

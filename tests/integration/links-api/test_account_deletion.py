@@ -8,7 +8,7 @@ import hashlib
 import psycopg2
 import pytest
 from clients import Api, unique_email
-from users import User, insert_api_key, make_token
+from users import Browser, User, insert_api_key, insert_session, make_token
 from service import SECRET, is_active
 from waiting import wait_until
 
@@ -187,6 +187,30 @@ def test_account_deletion_erases_personal_data_and_deletes_links(new_user, datab
     assert again.call("GET", "/api/links").json["links"] == []
 
 
+def test_an_administrator_deletes_the_account_of_a_person_without_password(admin, service, database, expect):
+    """As single sign-on makes them."""
+    user = User(service, database)
+    database.run("UPDATE users SET password_hash = NULL, name = 'Ann' WHERE id = %s", user.id)
+    database.run("INSERT INTO identities (user_id, issuer, subject, provider) VALUES (%s, 'https://id.example', %s, 'company')", user.id, str(user.id))
+    link, (key, _), browser = user.create(), user.with_key("links:read"), Browser(service.url, insert_session(database, user.id))
+    by_key, made = admin.with_key("admin:write")
+    path = f"/api/admin/users/{user.id}"
+    assert expect(admin.call("DELETE", f"/api/admin/users/{admin.id}"), 409, "")["type"] == "/problems/own-account"
+    expect(admin.call("DELETE", "/api/admin/users/999999999"), 404)
+    assert by_key.call("DELETE", path).status == 204
+
+    for api in (user, key, browser):
+        expect(api.call("GET", "/api/links"), 401)
+    assert database.run("SELECT email, name FROM users WHERE id = %s", user.id) == [(None, "")]
+    assert database.value("SELECT count(*) FROM identities WHERE user_id = %s", user.id) == 0
+    assert database.value("SELECT state FROM links WHERE id = %s", link["id"]) == "DELETED"
+    entry = "SELECT actor_id, key_id FROM audit_log WHERE action = 'user.delete' AND subject_id = %s"
+    assert database.run(entry, user.id) == [(admin.id, made["id"])]
+    wait_until(lambda: user.id in [line["user_id"] for line in service.events("account_deleted")], "what repeats it after a restore")
+    for method in ("DELETE", "GET"):
+        expect(admin.call(method, path), 404)
+
+
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
@@ -196,7 +220,7 @@ def run_both_concurrently(database, ids, calls):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         blocker.cursor().execute("SELECT id FROM users WHERE id = ANY(%s) FOR UPDATE", (ids,))
         answers = [pool.submit(*call) for call in calls]
-        wait_until(lambda: database.value(WAITING) == 2, 60, "both to wait")
+        wait_until(lambda: database.value(WAITING) == 2, "both to wait")
         blocker.rollback()
         blocker.close()
         return [answer.result() for answer in answers]
@@ -222,14 +246,14 @@ def only_admins(new_user, database):
 ACTING_ADMINS = "SELECT count(*) FROM users WHERE role = 'admin' AND NOT blocked AND deleted_at IS NULL"
 
 
-@pytest.mark.parametrize("change", [{"role": "user"}, {"blocked": True}], ids=["demote", "block"])
-def test_one_of_two_admins_who_demote_each_other_stays_admin(only_admins, database, change):
+@pytest.mark.parametrize("method, change, done", [("PATCH", {"role": "user"}, 200), ("PATCH", {"blocked": True}, 200), ("DELETE", None, 204)], ids=["demote", "block", "delete"])
+def test_one_of_two_admins_who_demote_each_other_stays_admin(only_admins, database, method, change, done):
     a, b = only_admins(2)
     answers = run_both_concurrently(
         database, [a.id, b.id],
-        [(one.call, "PATCH", f"/api/admin/users/{other.id}", change) for one, other in ((a, b), (b, a))],
+        [(one.call, method, f"/api/admin/users/{other.id}", change) for one, other in ((a, b), (b, a))],
     )  # fmt: skip
-    assert sorted(answer.status for answer in answers) == [200, 403]
+    assert sorted(answer.status for answer in answers) == [done, 403]
     assert next(answer.json["type"] for answer in answers if answer.status == 403) == "/problems/forbidden"
     assert database.value(ACTING_ADMINS) == 1
 
@@ -276,7 +300,7 @@ def test_account_deletion_fails_if_the_password_is_replaced_meanwhile(new_user, 
             pool.submit(user.call, "DELETE", "/api/auth/me", {"password": PASSWORD}),
             pool.submit(user.call, "POST", "/api/auth/password", {"current_password": PASSWORD, "new_password": OTHER}),
         ]
-        wait_until(lambda: database.value(waiting) == 2, 60, "both to wait")
+        wait_until(lambda: database.value(waiting) == 2, "both to wait")
         blocker.commit()
         for answer in answers:
             assert expect(answer.result(), 403)["type"] == "/problems/wrong-password"
@@ -300,7 +324,7 @@ def blocked_relay(service, database):
     database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1")
     try:
         # It continues for half a second under the lock that it holds.
-        wait_until(lambda: not is_active(service), 60, "the relay to stop")
+        wait_until(lambda: not is_active(service), "the relay to stop")
         yield
     finally:
         database.run("UPDATE shedlock SET lock_until = clock_timestamp()")
@@ -326,14 +350,14 @@ def test_links_of_a_large_account_and_late_links_are_deleted_in_the_background(n
         assert seconds_since_deletion(database, user_id) >= 2 * CACHE_VALID_S
     assert database.value(left, user_id) <= 700
     database.run("UPDATE workspaces SET deleted_at = deleted_at - interval '30 s' WHERE id = %s", user_id)
-    wait_until(lambda: database.value(left, user_id) == 0, 60, "the remaining links to be deleted")
+    wait_until(lambda: database.value(left, user_id) == 0, "the remaining links to be deleted")
     database.run(insert, f"late{user_id}-", user_id, 1)
-    wait_until(lambda: database.value(left, user_id) == 0, 60, "the late link to be deleted")
+    wait_until(lambda: database.value(left, user_id) == 0, "the late link to be deleted")
     closing = "SELECT closing FROM workspaces WHERE id = %s"
     assert database.value(closing, user_id) == "deleting"
     database.run("INSERT INTO rollup_workspace_day (workspace_id, day, humans, bots, uniques) SELECT %s, current_date - n, 1, 0, 0 FROM generate_series(1, 1200) AS n", user_id)
     database.run("UPDATE workspaces SET deleted_at = deleted_at - interval '1 hour' WHERE id = %s", user_id)
-    wait_until(lambda: database.value(closing, user_id) is None, 60, "the deletion to finish, at once and not after a week")
+    wait_until(lambda: database.value(closing, user_id) is None, "the deletion to finish, at once and not after a week")
     assert database.value("SELECT count(*) FROM rollup_workspace_day WHERE workspace_id = %s", user_id) == 0
     entries = database.run("SELECT subject_id, (details->>'links')::int FROM audit_log WHERE workspace_id = %s AND action = 'link.delete'", user_id)  # fmt: skip
     assert {subject for subject, _ in entries} == {user_id} and sum(count for _, count in entries) == 1701
@@ -432,7 +456,7 @@ def test_links_of_a_deleted_account_stay_deleted(admin, new_user, database, expe
     link, before = user.create(), user.create()
     assert user.call("DELETE", f"/api/links/{before['id']}").status == 204
     assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
-    wait_until(lambda: database.value("SELECT state FROM links WHERE id = %s", link["id"]) == "DELETED", 60, "its links to be deleted")
+    wait_until(lambda: database.value("SELECT state FROM links WHERE id = %s", link["id"]) == "DELETED", "its links to be deleted")
     for one in (link, before):
         expect(admin.call("POST", f"/api/links/{one['id']}/restore"), 409, "")
         assert database.value("SELECT state FROM links WHERE id = %s", one["id"]) == "DELETED"
@@ -449,7 +473,7 @@ def test_no_link_is_restored_while_its_account_is_deleted(admin, service, databa
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         restores = [pool.submit(api.call, "POST", f"/api/links/{link['id']}/restore") for api in (admin, user)]
-        wait_until(lambda: database.value(waiting) == 2, 60, "both to wait")
+        wait_until(lambda: database.value(waiting) == 2, "both to wait")
         deletion.commit()
         assert [restore.result().status for restore in restores] == [409, 409]
     deletion.close()

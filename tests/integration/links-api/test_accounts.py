@@ -107,7 +107,7 @@ def test_concurrent_right_passwords_do_not_count_as_wrong(blocked_logins, anonym
     register(anonymous, email)
     blocked_logins.block()
     answers = [blocked_logins.begin(email) for _ in range(2)]
-    wait_until(lambda: any(redis.zcard(key) == 2 for key in blocked_logins.reservations()), 60, "both to be running")
+    wait_until(lambda: any(redis.zcard(key) == 2 for key in blocked_logins.reservations()), "both to be running")
     busy = login(Api(blocked_logins.service.url), email)
     assert expect(busy, 429)["type"] == "/problems/busy"
     assert busy.headers["retry-after"] == "1" and "ratelimit" not in busy.headers
@@ -126,13 +126,13 @@ def test_a_running_attempt_reserves_the_last_place_until_its_result_is_known(blo
     expect(login(api, email, "not this one"), 401)
     blocked_logins.block()
     answer = blocked_logins.begin(email)
-    wait_until(blocked_logins.reservations, 60, "the login to be running")
+    wait_until(blocked_logins.reservations, "the login to be running")
     assert expect(login(api, email), 429)["type"] == "/problems/busy"
     (reserved,) = blocked_logins.reservations()
     assert 0 < redis.ttl(reserved) <= 60, "an abandoned reservation expires"
     redis.zadd(reserved, dict.fromkeys(redis.zrange(reserved, 0, -1), 1))  # as if it had expired
     other = blocked_logins.begin(email)
-    wait_until(lambda: [score for _, score in redis.zrange(reserved, 0, -1, withscores=True) if score > 1], 60, "its reservation")
+    wait_until(lambda: [score for _, score in redis.zrange(reserved, 0, -1, withscores=True) if score > 1], "its reservation")
     blocked_logins.release()
     assert (answer.result().status, other.result().status) == (200, 200)
 

@@ -12,7 +12,7 @@
 
 #include "lib/http/http_server.h"
 
-#define HTTP_FIXTURE_DEADLINE_MS 60000
+#define HTTP_FIXTURE_DEADLINE_MS 300000
 
 struct http_fixture {
 	struct http_server *server;

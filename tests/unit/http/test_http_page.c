@@ -4,6 +4,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/digest.h"
+#include "lib/http/http_font.h"
 #include "lib/http/http_page.h"
 #include "tests/support/test.h"
 
@@ -47,7 +48,11 @@ TEST_CASE(the_hash_is_that_of_the_style)
 	base64(digest, sizeof(digest), hash);
 	if (strcmp(HTTP_PAGE_STYLE_HASH + strlen("sha256-"), hash) != 0)
 		fail_msg("HTTP_PAGE_STYLE_HASH must be sha256-%s", hash);
-	assert_null(strstr(html.data, "url("));
+	/* Nothing else is loaded. */
+	const char *url = strstr(html.data, "url(");
+	assert_non_null(url);
+	assert_memory_equal(url, "url(" HTTP_FONT_PATH ")", strlen("url(" HTTP_FONT_PATH ")"));
+	assert_null(strstr(url + 1, "url("));
 	strbuf_clear(&html);
 }
 

@@ -99,6 +99,7 @@ TEST_CASE(matches_texts_and_tags)
 		"title:~'a b 42x'",
 		"(title COLLATE \"default\" ILIKE \"%a b 42x%\" AND "
 		"(slug COLLATE \"default\" || E'\\n' || original_url || E'\\n' || title || E'\\n' || shown_url) ILIKE \"% b 42x%\")");
+	ASSERT_SQL("expired_url:~^'50%'", "(expired_url COLLATE \"default\" ILIKE \"50\\%%\")");
 	ASSERT_SQL("title:-~summer", "(title COLLATE \"default\" ILIKE \"%summer%\") IS NOT TRUE");
 	ASSERT_SQL("tag:sale", "(tags @> ARRAY[\"sale\"::text])");
 	ASSERT_SQL("tags:-sale", "(tags @> ARRAY[\"sale\"::text]) IS NOT TRUE");

@@ -138,7 +138,7 @@ static bool is_public(const struct http_route *route)
 		"POST /api/invitations/look,"
 		"GET /api/auth/oidc/{provider},GET /api/auth/oidc/{provider}/callback,"
 		"POST /api/auth/password-reset,POST /api/auth/password-reset/request,"
-		"POST /api/links/public,GET /assets/{logo},GET /report,POST /report,"
+		"POST /api/links/public,GET /assets/{file},GET /report,POST /report,"
 		"GET /api/instance,GET /api/stats,GET /openapi.json,GET /docs,GET /docs/{file},"
 		"GET /docs/runbook/{title},GET /problems,GET /problems/{kind},GET /,GET /app,GET /app/{path...},";
 	char name[128];

@@ -179,9 +179,9 @@ TEST_CASE(the_policy_allows_only_its_own_style)
 	get_status_page(f, 404, "text/html");
 	http_fixture_header(&f->answer, "Content-Security-Policy", policy, sizeof(policy));
 	assert_string_equal(
-		policy,
-		"default-src 'none'; style-src '" HTTP_PAGE_STYLE_HASH
-		"'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+		policy, "default-src 'none'; style-src '" HTTP_PAGE_STYLE_HASH
+			"'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
+			"frame-ancestors 'none'");
 	assert_int_equal(http_fixture_count(f->answer.body, "<style>"), 1);
 	assert_null(strstr(f->answer.body, "style=\""));
 }
@@ -316,7 +316,7 @@ TEST_CASE(names_the_operator_and_the_dashboard)
 	assert_non_null(strstr(
 		f->answer.body,
 		"<footer><span>Operated by A &amp; &lt;B&gt;.</span> <a href=\"mailto:a@b.example\">Contact</a> "
-		"<a href=\"https://api.sho.rt/report?link=https://sho.rt/404\">Report this link</a></footer>"));
+		"<a href=\"https://api.sho.rt/report?link=https://sho.rt/404\">Report abuse</a></footer>"));
 	assert_null(strstr(f->answer.body, "api.sho.rt/app/"));
 	http_fixture_request(
 		&f->server,
@@ -331,8 +331,8 @@ TEST_CASE(names_the_operator_and_the_dashboard)
 	the_pages = f->plain;
 	assert_non_null(strstr(
 		f->answer.body,
-		"<a class=\"button\" href=\"https://api.sho.rt/app/\">Shorten a link</a>\n</main>\n<footer>"));
-	assert_null(strstr(f->answer.body, "/report"));
+		"<a class=\"button\" href=\"https://api.sho.rt/app/\">Manage short links</a>\n</main>\n<footer>"));
+	assert_non_null(strstr(f->answer.body, "<a href=\"https://api.sho.rt/report\">"));
 }
 
 TEST_CASE(has_a_start_page_and_an_icon)
