@@ -52,7 +52,7 @@ class Cluster:
 
     def wait_until_ready(self):
         """Waits until every workload has all its pods, of its newest revision, ready."""
-        wait_until(lambda: not self.problems(), TIMEOUT_S, "all pods ready")
+        wait_until(lambda: not self.problems(), "all pods ready")
 
     def replicas(self, app):
         """How many pods a service should have."""
@@ -67,7 +67,7 @@ class Cluster:
             ready = {pod["metadata"]["uid"] for pod in self.ready_pods(app)}
             return len(ready) == self.replicas(app) and not ready & uids
 
-        wait_until(is_done, TIMEOUT_S, f"other pods than {sorted(pod['metadata']['name'] for pod in old)}")
+        wait_until(is_done, f"other pods than {sorted(pod['metadata']['name'] for pod in old)}")
 
     def wait_until_restarted(self, old):
         """Waits until the containers of these pods have been started again and are ready. Returns their pods."""
@@ -77,7 +77,7 @@ class Cluster:
             found = [pod for pod in self.ready_pods(app) if restarts(pod) > before.get(pod["metadata"]["uid"], restarts(pod))]
             return found if len(found) == len(before) else None
 
-        return wait_until(done, TIMEOUT_S, f"restarted containers of {sorted(pod['metadata']['name'] for pod in old)}")
+        return wait_until(done, f"restarted containers of {sorted(pod['metadata']['name'] for pod in old)}")
 
     def problems(self):
         found = []
@@ -104,7 +104,7 @@ class Cluster:
             status = self.get("job", job, namespace=namespace)["status"]
             return [each["type"] for each in status.get("conditions", []) if each["status"] == "True" and each["type"] in ("Complete", "Failed")]
 
-        ended = wait_until(end, TIMEOUT_S, f"the end of the Job {job}")
+        ended = wait_until(end, f"the end of the Job {job}")
         printed = self.node.kubectl("-n", namespace, "logs", f"job/{job}").stdout
         assert ended == ["Complete"], printed
         return printed
@@ -129,7 +129,7 @@ class Cluster:
 
     def stop_kafka(self):
         self.kubectl("scale", "statefulset", "kafka", "--replicas=0")
-        wait_until(lambda: not self.get("pods", "--selector=app.kubernetes.io/name=kafka")["items"], TIMEOUT_S, "the end of Kafka")
+        wait_until(lambda: not self.get("pods", "--selector=app.kubernetes.io/name=kafka")["items"], "the end of Kafka")
 
     def start_kafka(self):
         self.kubectl("scale", "statefulset", "kafka", "--replicas=1")
@@ -148,7 +148,7 @@ class Cluster:
         return [self.metric(pod, "waymark_events_queued") for pod in self.pods(REDIRECTOR)]
 
     def wait_until_shipped(self):
-        wait_until(lambda: not any(value != 0 for value in self.queued()), TIMEOUT_S, "journals that are empty")
+        wait_until(lambda: not any(value != 0 for value in self.queued()), "journals that are empty")
 
     # --- PostgreSQL ---
 
@@ -176,7 +176,7 @@ class Cluster:
         return next((pid for pid, name in self.processes(pod).items() if name != PAUSE), None)
 
     def kill(self, pod, number=signal.SIGKILL):
-        pid = wait_until(lambda: self.process(pod), TIMEOUT_S, f"the process of {pod['metadata']['name']}")
+        pid = wait_until(lambda: self.process(pod), f"the process of {pod['metadata']['name']}")
         os.kill(pid, number)
 
     @contextlib.contextmanager

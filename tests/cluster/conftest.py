@@ -44,7 +44,7 @@ def answers(api):
 def user(cluster):
     """A registered user of its own for each test."""
     api = Api(cluster.node, cluster.edge, cluster.api_host)
-    wait_until(lambda: answers(api), TIMEOUT_S, "the API through the edge")
+    wait_until(lambda: answers(api), "the API through the edge")
     api.register_and_login(unique_email())
     return api
 

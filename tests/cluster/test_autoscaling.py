@@ -37,7 +37,7 @@ def wait_for_replicas(cluster, replicas):
     def is_done():
         return all(cluster.replicas(name) == len(cluster.ready_pods(name)) == replicas for name in TARGETS)
 
-    wait_until(is_done, TIMEOUT_S, f"{replicas} pods each of {', '.join(TARGETS)}")
+    wait_until(is_done, f"{replicas} pods each of {', '.join(TARGETS)}")
 
 
 def counted(cluster, link):
@@ -51,7 +51,7 @@ def test_pods_come_with_the_load_and_go_with_it(cluster, link, sensitive):
         seen = {name: used(cluster, name) for name in TARGETS}
     wait_for_replicas(cluster, LEAST)
     cluster.wait_until_shipped()
-    wait_until(lambda: counted(cluster, link) >= flood.answered, TIMEOUT_S, "all clicks counted")
+    wait_until(lambda: counted(cluster, link) >= flood.answered, "all clicks counted")
     found = counted(cluster, link)
     print(f"\n{LEAST} pods to {MOST} and back at {seen} percent; {flood.answered} clicks answered, {flood.unclear} unclear, {found} counted")
     assert flood.answered <= found <= flood.answered + flood.unclear

@@ -36,10 +36,11 @@ def store(name, **values):
 
 # In each set, the addresses of this cluster in place of its own.
 HERE = {
-    "images": {"registry": "localhost/waymark", "digests": {"redirector": ""}, "pullPolicy": "Never"},
+    "samples": True,
+    "images": {"registry": "localhost/waymark", "digests": None, "pullPolicy": "Never"},
     "hosts": {"scheme": "http"},
     "trustedProxies": ["10.244.0.0/16"],
-    "postgres": store("postgres", port=5432),
+    "postgres": store("postgres", ports=[5432]),
     "redis": store("redis", address="redis:6379", certificateName="redis"),
     "kafka": store("kafka", brokers=["kafka:9092"], mechanism="certificate"),
     "journal": {"storage": "3Gi", "maxBytes": "2147483648"},
@@ -176,7 +177,7 @@ def test_a_click_is_counted_in_an_installation_by_helm(cluster, namespace, value
 
     # Redirects go on without Redis, so only the metric knows whether stunnel reaches it.
     for pod in [*cluster.pods("redirector", NAMESPACE), *cluster.pods("links-api", NAMESPACE)]:
-        wait_until(lambda pod=pod: cluster.metric(pod, "waymark_redis_reachable") == 1, TIMEOUT_S, f"Redis, for {pod['metadata']['name']}")
+        wait_until(lambda pod=pod: cluster.metric(pod, "waymark_redis_reachable") == 1, f"Redis, for {pod['metadata']['name']}")
 
     # The Jobs of docs/recovery.md reach the stores that they need.
     cluster.run_job("rebuild-stats", NAMESPACE)

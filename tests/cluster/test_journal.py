@@ -36,7 +36,7 @@ def delete_now(cluster, pods):
 
 def evict(cluster, pods):
     for pod in pods:
-        wait_until(lambda: cluster.evict(pod), TIMEOUT_S, f"the eviction of {pod['metadata']['name']}")
+        wait_until(lambda: cluster.evict(pod), f"the eviction of {pod['metadata']['name']}")
         cluster.wait_until_replaced([pod])
 
 
@@ -70,7 +70,7 @@ def evict_for_memory(cluster, pods):
     """By the kubelet itself, at once. It chooses the pod that exceeds its request the most."""
     pod = pods[0]
     with occupied(cluster.process(pod), TAKEN_MIB), cluster.memory_pressure():
-        wait_until(lambda: was_evicted(cluster, pod), TIMEOUT_S, f"the eviction of {pod['metadata']['name']}")
+        wait_until(lambda: was_evicted(cluster, pod), f"the eviction of {pod['metadata']['name']}")
     cluster.wait_until_replaced([pod])
     return [pod]
 
@@ -115,7 +115,7 @@ def set_least(cluster, replicas):
 
 def scale(cluster, replicas):
     cluster.kubectl("scale", "statefulset", REDIRECTOR, f"--replicas={replicas}")
-    wait_until(lambda: len(cluster.pods(REDIRECTOR)) == len(cluster.ready_pods(REDIRECTOR)) == replicas, TIMEOUT_S, f"{replicas} redirectors")
+    wait_until(lambda: len(cluster.pods(REDIRECTOR)) == len(cluster.ready_pods(REDIRECTOR)) == replicas, f"{replicas} redirectors")
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_redirectors_that_were_scaled_away_ship_their_clicks_when_they_come_back
     # The way of docs/operations.md to bring them back.
     missing = len(visitors.answered - set(visitors.counted()))
     set_least(cluster, 4)
-    wait_until(lambda: len(cluster.ready_pods(REDIRECTOR)) == 4, TIMEOUT_S, "four redirectors again")
+    wait_until(lambda: len(cluster.ready_pods(REDIRECTOR)) == 4, "four redirectors again")
     cluster.wait_until_shipped()
     print(f"\nscaled from 4 to 1 and back: {missing} clicks waited on claims; {visitors.expect_each_counted_once()}")
     assert missing > 0

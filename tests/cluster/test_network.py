@@ -111,7 +111,7 @@ def ways(cluster, strangers):
 def expect_as_listed(ways):
     """A way that is allowed may take time to open on a busy machine; one that is not must stay closed."""
     allowed = [way for way in ways.tries if way in ALLOWED]
-    wait_until(lambda: ways.open_ways(allowed) == set(allowed), TIMEOUT_S, "all allowed ways open")
+    wait_until(lambda: ways.open_ways(allowed) == set(allowed), "all allowed ways open")
     assert changes(ways) - ALLOWED == set()
     return len(allowed), len(ways.tries) - len(allowed)
 
@@ -159,7 +159,7 @@ def test_each_policy_is_needed(ways, cluster):
         print(f"\nwithout {name}: {len(opened)} ways open {opened[:2]}, {len(closed)} closed {closed[:2]}")
         if not changed:
             needless.add(name)
-        wait_until(lambda: not changes(ways), TIMEOUT_S, f"all ways as listed, with {name} again")
+        wait_until(lambda: not changes(ways), f"all ways as listed, with {name} again")
     assert needless == POLICIES_OF_JOBS
 
 

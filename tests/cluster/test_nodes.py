@@ -92,7 +92,7 @@ def test_a_lost_node_loses_no_click(cluster, link, spread):
         lost = [pod for pod in cluster.pods(REDIRECTOR) if pod["spec"]["nodeName"] == spread.name]
         waiting = sum(cluster.metric(pod, "waymark_events_queued") for pod in lost)
         spread.stop()
-        wait_until(lambda: not is_ready(cluster, spread.name), TIMEOUT_S, "a node that is not ready")
+        wait_until(lambda: not is_ready(cluster, spread.name), "a node that is not ready")
         failed = sum(visitors.unclear.values())
         # Kubernetes does not start a StatefulSet's pods elsewhere before somebody says that the node is off.
         cluster.node.kubectl("taint", "node", spread.name, "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")

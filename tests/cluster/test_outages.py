@@ -23,14 +23,14 @@ def without_program(cluster, name):
         yield
     finally:
         stop.unlink()
-        wait_until(lambda: cluster.node.kubectl("get", "--raw=/readyz", check=False).returncode == 0, TIMEOUT_S, "the API server")
+        wait_until(lambda: cluster.node.kubectl("get", "--raw=/readyz", check=False).returncode == 0, "the API server")
 
 
 @contextlib.contextmanager
 def without_names(cluster):
     cluster.node.kubectl("-n", "kube-system", "scale", "deployment", "coredns", "--replicas=0")
     try:
-        wait_until(lambda: not cluster.get("pods", "--selector=k8s-app=kube-dns", namespace="kube-system")["items"], TIMEOUT_S, "no DNS")
+        wait_until(lambda: not cluster.get("pods", "--selector=k8s-app=kube-dns", namespace="kube-system")["items"], "no DNS")
         yield
     finally:
         cluster.node.kubectl("-n", "kube-system", "scale", "deployment", "coredns", "--replicas=1")
@@ -63,8 +63,8 @@ def test_redirectors_stay_in_the_service_while_postgresql_and_redis_are_away(clu
         stores = ("statefulset/postgres", "statefulset/redis")
         try:
             cluster.kubectl("scale", *stores, "--replicas=0")
-            wait_until(lambda: not cluster.pods("postgres") and not cluster.pods("redis"), TIMEOUT_S, "no stores")
-            wait_until(lambda: all(cluster.metric(pod, "waymark_degraded") == 1 for pod in cluster.pods(REDIRECTOR)), TIMEOUT_S, "degraded redirectors")
+            wait_until(lambda: not cluster.pods("postgres") and not cluster.pods("redis"), "no stores")
+            wait_until(lambda: all(cluster.metric(pod, "waymark_degraded") == 1 for pod in cluster.pods(REDIRECTOR)), "degraded redirectors")
             visitors.wait_for_clicks(CLICKS)
             assert len(cluster.ready_pods(REDIRECTOR)) == len(cluster.pods(REDIRECTOR))
         finally:

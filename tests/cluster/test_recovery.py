@@ -20,7 +20,7 @@ def scale(cluster, replicas):
         kind = "statefulset" if app == REDIRECTOR else "deployment"
         cluster.kubectl("scale", f"{kind}/{app}", f"--replicas={count}")
         if count == 0:
-            wait_until(lambda app=app: not cluster.pods(app), TIMEOUT_S, f"the end of {app}")
+            wait_until(lambda app=app: not cluster.pods(app), f"the end of {app}")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_lost_database_comes_back_from_a_copy_with_equal_figures(cluster, user
     before = wait_until_counted(user, visitors, link)
     lost = user.create()
     cluster.wait_until_shipped()
-    wait_until(lambda: cluster.sql("SELECT count(*) FROM outbox WHERE NOT published") == [["0"]], TIMEOUT_S, "the lost link in Kafka")
+    wait_until(lambda: cluster.sql("SELECT count(*) FROM outbox WHERE NOT published") == [["0"]], "the lost link in Kafka")
 
     start = stop(SERVICES)
     on_server(cluster, "DROP DATABASE waymark WITH (FORCE)")

@@ -52,7 +52,7 @@ def test_the_kubelet_restarts_a_process_that_does_not_respond(cluster, link):
     with Visitors(cluster, link) as visitors:
         visitors.wait_for_clicks(CLICKS)
         cluster.kill(frozen, signal.SIGSTOP)
-        wait_until(lambda: restarts(cluster.get("pod", name)) > restarts(frozen), TIMEOUT_S, f"a restart of {name}")
+        wait_until(lambda: restarts(cluster.get("pod", name)) > restarts(frozen), f"a restart of {name}")
         visitors.wait_for_clicks(CLICKS)
     print(f"\n{name} frozen: {visitors.expect_each_counted_once()}")
 
@@ -61,5 +61,5 @@ def test_the_autoscalers_see_the_load_of_their_pods(cluster):
     def is_active(scaler):
         return any(each["type"] == "ScalingActive" and each["status"] == "True" for each in scaler["status"].get("conditions", []))
 
-    wait_until(lambda: all(map(is_active, cluster.get("hpa")["items"])), TIMEOUT_S, "autoscalers with metrics")
+    wait_until(lambda: all(map(is_active, cluster.get("hpa")["items"])), "autoscalers with metrics")
     assert {scaler["metadata"]["name"] for scaler in cluster.get("hpa")["items"]} == {"redirector", "links-api", "analytics-consumer"}

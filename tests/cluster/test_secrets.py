@@ -63,7 +63,7 @@ def test_secrets_are_rotated_without_a_failed_request(cluster, user, link, rotat
         redis(cluster, "ACL", "SETUSER", "waymark", "on", ">rotated", "~*", "+@all")
         cluster.apply(changed(tmp_path, secretGenerator=secrets_with(f"{OLD_KEY},{NEW_KEY}")))
         cluster.apply(changed(tmp_path, secretGenerator=secrets_with(f"{NEW_KEY},{OLD_KEY}", new=True)))
-        wait_until(lambda: logins_in_use(cluster) <= {f"{login}_new" for login in LOGINS}, TIMEOUT_S, "only new logins in PostgreSQL")
+        wait_until(lambda: logins_in_use(cluster) <= {f"{login}_new" for login in LOGINS}, "only new logins in PostgreSQL")
         drop_logins(cluster, "")
         redis(cluster, "ACL", "SETUSER", "default", "off")
         visitors.wait_for_clicks(CLICKS)

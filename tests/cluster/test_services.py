@@ -16,7 +16,7 @@ def test_no_request_fails_when_a_pod_is_evicted(cluster, user, link, service):
     with Visitors(cluster, link) as visitors, ApiClients(user) as clients:
         visitors.wait_for_clicks(CLICKS)
         pod = cluster.ready_pods(service)[0]
-        wait_until(lambda: cluster.evict(pod), TIMEOUT_S, f"the eviction of {pod['metadata']['name']}")
+        wait_until(lambda: cluster.evict(pod), f"the eviction of {pod['metadata']['name']}")
         cluster.wait_until_replaced([pod])
         visitors.wait_for_clicks(CLICKS)
     print(f"\n{service} evicted: {clients}; clicks {visitors.expect_each_counted_once()}")

@@ -53,7 +53,7 @@ class Visitors(Threads):
     def wait_for_clicks(self, count):
         """Waits until so many more clicks are answered."""
         wanted = len(self.answered) + count
-        wait_until(lambda: len(self.answered) >= wanted, COUNT_TIMEOUT_S, f"{count} clicks")
+        wait_until(lambda: len(self.answered) >= wanted, f"{count} clicks", seconds=COUNT_TIMEOUT_S)
 
     def counted(self):
         rows = self.cluster.sql(f"SELECT utm_campaign, count(*) FROM visit_log WHERE link_id = {self.link['id']} AND utm_campaign LIKE '{self.prefix}-%' GROUP BY 1")
@@ -66,7 +66,7 @@ class Visitors(Threads):
             return counted if self.answered <= set(counted) else None
 
         try:
-            counted = wait_until(all_counted, COUNT_TIMEOUT_S, "all answered clicks counted")
+            counted = wait_until(all_counted, "all answered clicks counted", seconds=COUNT_TIMEOUT_S)
         except AssertionError:
             lost = self.answered - set(self.counted())
             raise AssertionError(f"{len(lost)} of {len(self.answered)} answered clicks are lost: {sorted(lost)[:5]}") from None

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 import yaml
 
-from manifestlib import networks, programs, rendering, tree
+from manifestlib import networks, programs, references, rendering, tree
 
 if not all(path.exists() for path in rendering.TOOLS):
     pytest.skip("kustomize, kubeconform, kube-score or helm is missing: tools/setup test", allow_module_level=True)
@@ -26,7 +26,7 @@ POD = SCHEMA["definitions"]["pods"]["properties"]
 @pytest.fixture
 def render(tmp_path):
     def render(values, *files):
-        (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+        (tmp_path / "values.yaml").write_text(yaml.safe_dump({"samples": True} | values))
         return rendering.render_chart("chart", *files, tmp_path / "values.yaml")
 
     return render
@@ -67,8 +67,9 @@ def without_helm(annotations):
 
 def test_the_chart_renders_the_objects_of_the_overlay(default):
     found, wanted = comparable(default), comparable(rendering.render(tree.MANIFESTS / "overlays/production"))
-    # It exists before a release does; and the rules are files beside the overlay.
-    assert set(found) - set(wanted) == {"PrometheusRule/waymark"} and set(wanted) - set(found) == {"Namespace/waymark"}
+    # It exists before a release does; the rules are files beside the overlay; and policies that are hooks repeat those that are none.
+    hooks = {f"NetworkPolicy/{name}-of-jobs" for name in ("names", "to-postgres", "to-kafka")}
+    assert set(found) - set(wanted) == {"PrometheusRule/waymark", *hooks} and set(wanted) - set(found) == {"Namespace/waymark"}
     assert {name: (found[name], wanted[name]) for name in set(found) & set(wanted) if found[name] != wanted[name]} == {}
 
 
@@ -90,6 +91,7 @@ def described(schema, path=""):
 
 
 def test_the_schema_describes_each_value_and_refuses_others():
+    assert set(SCHEMA["required"]) == set(DEFAULTS)
     for path, schema in described(SCHEMA):
         assert schema.get("description"), path
         assert "type" in schema or "enum" in schema, path
@@ -110,22 +112,23 @@ def merged(values, path, value):
     return copied
 
 
-ON = {"gateway": {"enabled": True}, "kafka": {"tokenUrl": "https://id.example"}, "dayTwo": {"backup": {"enabled": True}}} | {name: {"enabled": True} for name in ("mail", "destinationChecks", "pageTitles", "singleSignOn", "tracing")}
+ON = {"gateway": {"hosts": ["api"]}, "dayTwo": {"backup": {"enabled": True}}} | {name: {"enabled": True} for name in ("mail", "destinationChecks", "pageTitles", "singleSignOn", "tracing")}
 OTHER_NETWORK = {"cidrs": ["10.9.0.0/16"], "peers": []}
 # Values that are valid and not the defaults, by the end of the path.
 OTHERS = {
-    "images.registry": "registry.acme.example:5000/w", "images.digests": {"janitor": f"sha256:{'1' * 64}"}, "images.pullSecrets": ["registry"],
+    "images.registry": "registry.acme.example:5000/w", "images.digests": {name: f"sha256:{'1' * 64}" for name in tree.images()}, "ingress.hosts": ["api"], "gateway.hosts": ["links"], "images.pullSecrets": ["registry"],
     "hosts.links": "ac.me", "hosts.api": "api.ac.me", "trustedProxies": ["10.1.0.0/16"], "kafka.brokers": ["a.example:9094"], "redis.address": "r.example:7000",
     "network": OTHER_NETWORK, "tokenNetwork": OTHER_NETWORK, "visitors": OTHER_NETWORK, "metrics": OTHER_NETWORK, "dns": OTHER_NETWORK,
     "backup.schedule": "0 1 * * 0", "backup.keep": "7", "backup.storage": "3Gi",
     "journal.storage": "4Ti", "journal.maxBytes": "1073741824",
-    "mail.ports": [2525], "tracing.endpoint": "http://otel.example:4319", "gateway.parentRefs": [{"name": "other"}],
+    "mail.ports": [2525], "postgres.ports": [5433], "dnsPorts": [5353], "mail.from": "other@ac.me", "analyticsConsumer.max": 5, "tokenUrl": "https://other.example/token", "singleSignOn.ports": [8443], "tracing.endpoint": "http://otel.example:4319", "gateway.parentRefs": [{"name": "other"}],
     "users": {name: "other" for name in ("redirector", "links-api", "analytics-consumer", "topics")},
     "annotations": {"a": "b"}, "labels": {"a": "b"}, "nodeSelector": {"a": "b"}, "tolerations": [{"key": "a", "operator": "Exists"}], "affinity": {"nodeAffinity": {}},
     "topologySpreadConstraints": [{"maxSkew": 2, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}],
     "extraEnv": [{"name": "A", "value": "b"}], "extraEnvFrom": [{"secretRef": {"name": "a"}}], "securityContext": {"runAsUser": 70000},
     "extraVolumes": [{"name": "a", "emptyDir": {}}], "extraVolumeMounts": [{"name": "a", "mountPath": "/a"}],
-    "secretKeys": {"pg-url": {"name": "a", "key": "b"}, "kafka-password": {"name": "a", "key": "c"}}, "config": {}, "resources": {"requests": {"cpu": "3"}},
+    "authorityKeys": {"kafka.pem": {"name": "waymark-cluster-ca-cert", "key": "ca.crt"}},
+    "secretKeys": {name: {"name": "a", "key": "b"} for name in ("pg-url", "redis-url", "kafka-password", "jwt-secret", "smtp-url")}, "config": {}, "resources": {"requests": {"cpu": "3"}},
     "migrate.config": {"MIGRATE_WAIT_S": "7"}, "topics.config": {"TOPICS_TIMEOUT_MS": "7"},
 }  # fmt: skip
 
@@ -151,22 +154,23 @@ def other(path, schema):
 # Without the parts of a network and the pods of a component (the next test), and without what has no effect by itself.
 LEAVES = [
     (path, schema) for path, schema in described(SCHEMA)
-    if path != "global" and not re.search(r"\.(cidrs|peers|lag|pods\..*)$", path) and ("properties" not in schema or path.endswith(("network", "tokenNetwork")))
+    if path not in ("global", "samples", "dayTwo.enabled") and not re.search(r"\.(cidrs|peers|lag|pods\..*)$", path) and ("properties" not in schema or path.endswith(("network", "tokenNetwork")))
 ]  # fmt: skip
 
 
 def test_each_value_changes_an_object(render):
-    before = {mode: render(ON | {"autoscaling": {"by": mode}}).things for mode in ("keda", "cpu")}
+    modes = {by: ON | {"autoscaling": {"by": by}} for by in ("keda", "cpu")} | {"tokens": ON | {"kafka": {"mechanism": "OAUTHBEARER", "tokenUrl": "https://id.example"}}}
+    before = {mode: render(values).things for mode, values in modes.items()}
     same = []
     for path, schema in LEAVES:
-        mode = "cpu" if path.endswith("cpuPercent") else "keda"
-        if render(merged(ON | {"autoscaling": {"by": mode}}, path, other(path, schema))).things == before[mode]:
+        mode = "cpu" if path.endswith("cpuPercent") else "tokens" if re.search("token|scope", path) else "keda"
+        if render(merged(modes[mode], path, other(path, schema))).things == before[mode]:
             same.append(path)
     assert same == []
 
 
 def test_pods_of_a_component_win_over_those_of_all(render):
-    others = {name: other(f"pods.{name}", POD[name]) for name in POD}
+    others = {name: other(f"pods.{name}", resolve(POD[name])) for name in POD}
     rendered = render({"pods": others, "janitor": {"pods": {"priorityClassName": "mine", "labels": {"c": "d"}, "tolerations": [{"key": "mine"}]}}})
     pods = {workload.app: workload for workload in rendered.workloads}
     assert {pod.pod["priorityClassName"] for app, pod in pods.items() if app != "janitor"} == {"other"}
@@ -191,7 +195,10 @@ def test_a_component_accepts_the_variables_of_its_program(component):
     name = COMPONENTS[component]
     allowed = SCHEMA["properties"][component]["allOf"][1]["properties"]["config"]["propertyNames"]["enum"]
     of_libraries = set() if name == "topics" else programs.OF_LIBRARIES
-    assert set(allowed) == set(programs.table(programs.PROGRAMS[name])) - SET_ELSEWHERE | of_libraries
+    table = programs.table(programs.PROGRAMS[name])
+    assert set(allowed) == set(table) - SET_ELSEWHERE | of_libraries
+    patterns = "|".join(SCHEMA["definitions"]["config"]["patternProperties"])
+    assert [each for each in allowed if re.fullmatch("-?[0-9]+|true|false|on|off", table.get(each) or "") and not re.search(patterns, each)] == []
 
 
 WRONG = [
@@ -208,12 +215,61 @@ WRONG = [
     ("a digest of no image", {"images": {"digests": {"waymark": ""}}}, "images.digests: Additional property waymark is not allowed"),
     ("a whole private network as proxy", {"trustedProxies": ["10.1.0.0/16", "10.0.0.0/8"]}, "trustedProxies: 10.0.0.0/8 must be at most a /16"),
     ("all of IPv6 as proxy", {"trustedProxies": ["::/0"]}, "trustedProxies: ::/0 must be at most a /16 (IPv6: /64)"),
-    ("a network that does not exist", {"postgres": {"network": {"cidrs": ["10.1.0.0/24", "10.300.0.0/33"]}}}, "postgres.network.cidrs: 10.300.0.0/33 must be a network"),
-    ("an address as a network", {"networkPolicies": {"dns": {"cidrs": ["10.1.0.1"]}}}, "networkPolicies.dns.cidrs: 10.1.0.1 must be a network"),
+    ("a network that does not exist", {"postgres": {"network": {"cidrs": ["10.1.0.0/24", "10.300.0.0/33"]}}}, "postgres.network: 10.300.0.0/33 must be a network"),
+    ("an address as a network", {"networkPolicies": {"dns": {"cidrs": ["10.1.0.1"]}}}, "networkPolicies.dns: 10.1.0.1 must be a network, like 10.1.2.0/24, 10.1.2.3/32"),
     ("no network", {"kafka": {"network": {"cidrs": []}}}, "kafka.network: name a network in cidrs or a peer in peers"),
     ("at least more pods than at most", {"autoscaling": {"redirector": {"min": 30}}}, "autoscaling: min (30) of redirector is more than max (20)"),
     ("a claim as large as the journal", {"journal": {"storage": "16Gi"}}, "journal.storage: 16Gi has no room"),
     ("a certificate without TLS", {"kafka": {"mechanism": "certificate", "tls": False}}, "kafka.mechanism: certificate needs kafka.tls"),
+    ("a backup without its CronJob", {"dayTwo": {"enabled": False, "backup": {"enabled": True}}}, "dayTwo.backup.enabled needs dayTwo.enabled"),
+    ("samples that nobody replaced", {"samples": False, "hosts": {"links": "ac.me"}, "mail": {"enabled": True, "from": "links@ac.me"}}, "the values still have the samples registry.example.com, api.sho.rt, 192.0.2.96, redis.example.com, kafka-1"),
+    ("a misspelt key of a Secret", {"redirector": {"secretKeys": {"pg_url": {"name": "a", "key": "b"}}}}, 'Property name of "pg_url" does not match'),
+    ("a key of no Secret", {"linksApi": {"secretKeys": {"pg-url": {"name": "a", "key": "b"}}}}, "secretKeys of links-api lack redis-url"),
+    ("mail without its key", {"mail": {"enabled": True}, "janitor": {"secretKeys": {"pg-url": {"name": "a", "key": "b"}}}}, "secretKeys of janitor lack smtp-url"),
+    ("one digest of six", {"images": {"digests": {"janitor": f"sha256:{'1' * 64}"}}}, "images.digests: redirector has none"),
+    ("tokens in clear", {"kafka": {"mechanism": "OAUTHBEARER", "tls": False, "tokenUrl": "https://id.example"}}, "kafka.mechanism: OAUTHBEARER needs kafka.tls"),
+    ("passwords in clear", {"kafka": {"mechanism": "PLAIN", "tls": False}}, "kafka.mechanism: PLAIN needs kafka.tls"),
+    ("two words on TLS", {"janitor": {"config": {"PGSSLMODE": "disable"}}}, "janitor.config.PGSSLMODE contradicts postgres.tls"),
+    ("no way in", {"linksApi": {"config": {"PASSWORD_LOGIN": "off"}}}, "PASSWORD_LOGIN: off without singleSignOn.enabled"),
+    ("a misspelt peer", {"postgres": {"network": {"peers": [{"namespaceSelctor": {}}]}}}, "Additional property namespaceSelctor is not allowed"),
+    ("a peer that is everybody", {"kafka": {"network": {"peers": [{}]}}}, "kafka.network.peers.0: Must have at least 1 properties"),
+    ("misspelt resources", {"janitor": {"resources": {"limit": {"memory": "1Gi"}}}}, "Additional property limit is not allowed"),
+    ("a toleration of no kind", {"pods": {"tolerations": [{"key": "a", "operator": "Equals"}]}}, "pods.tolerations.0.operator: pods.tolerations.0.operator must be one of"),
+    ("a sender without an address", {"mail": {"enabled": True, "from": "links"}}, "mail.from: Does not match pattern"),
+    ("a route of no host", {"ingress": {"hosts": ["redirector"]}}, "ingress.hosts.0: ingress.hosts.0 must be one of"),
+    ("tokens from nowhere", {"kafka": {"mechanism": "OAUTHBEARER"}}, "OAUTHBEARER needs kafka.tokenUrl"),
+    ("a token's URL without a scheme", {"kafka": {"tokenUrl": "idp.corp.io/token"}}, "kafka.tokenUrl: Does not match pattern"),
+    ("a port that does not exist", {"kafka": {"brokers": ["b-1:99999"], "tokenUrl": "https://a:99999"}}, "kafka.brokers.0: Does not match pattern"),
+    ("one host for links and API", {"hosts": {"links": "a.example", "api": "a.example"}}, "links and api must be different hosts"),
+    ("no Gateway", {"gateway": {"parentRefs": []}}, "gateway.parentRefs: Array must have at least 1 items"),
+    ("a misspelt Gateway", {"gateway": {"parentRefs": [{"nam": "x"}]}}, "gateway.parentRefs.0: name is required"),
+    ("a number as a variable", {"pods": {"extraEnv": [{"name": "A", "value": 1}]}}, "pods.extraEnv.0.value: Invalid type. Expected: string, given: integer"),
+    ("a variable without a value", {"pods": {"extraEnv": [{"name": "A"}]}}, "pods.extraEnv.0: value is required"),
+    ("half a constraint", {"pods": {"topologySpreadConstraints": [{"maxSkew": 1}]}}, "pods.topologySpreadConstraints.0: topologyKey is required"),
+    ("a misspelt toleration", {"pods": {"tolerations": [{"kee": "a"}]}}, 'Property name of "kee" does not match'),
+    ("a quantity of no unit", {"redirector": {"resources": {"limits": {"memory": "544MiB"}}}}, "redirector.resources.limits.memory: Does not match pattern"),
+    ("a registration of no kind", {"linksApi": {"config": {"REGISTRATION": "private"}}}, "linksApi.config.REGISTRATION: linksApi.config.REGISTRATION must be one of"),
+    ("a word as a number", {"linksApi": {"config": {"HTTP_WORKERS": "many"}}}, "linksApi.config.HTTP_WORKERS: Does not match pattern"),
+    ("more replicas in sync than replicas", {"topics": {"config": {"TOPICS_REPLICATION": "1"}}}, "TOPICS_MIN_INSYNC must be less than TOPICS_REPLICATION"),
+    ("as many replicas in sync as replicas", {"topics": {"config": {"TOPICS_REPLICATION": "2"}}}, "TOPICS_MIN_INSYNC must be less than TOPICS_REPLICATION"),
+    ("an address in a network as proxy", {"trustedProxies": ["10.30.8.0/26", "10.30.8.1/26"]}, "trustedProxies: 10.30.8.1/26 is an address in a network"),
+    ("two gaps in a network", {"postgres": {"network": {"cidrs": ["fd00::/8", "1:2:3::4::5/64"]}}}, "postgres.network: 1:2:3::4::5/64 must be a network"),
+    ("an address as a block", {"postgres": {"network": {"peers": [{"ipBlock": {"cidr": "10.0.0.0"}}]}}}, "postgres.network: 10.0.0.0 must be a network"),
+    ("labels as a list", {"postgres": {"network": {"peers": [{"podSelector": {"matchLabels": ["a"]}}]}}}, "podSelector.matchLabels: Invalid type. Expected: object"),
+    ("a second value of a variable", {"pods": {"extraEnv": [{"name": "PGSSLMODE", "value": "disable"}]}}, "extraEnv: PGSSLMODE of"),
+    ("no user", {"kafka": {"users": {"topics": None}}}, "kafka.users: topics is required"),
+    ("no broker", {"kafka": {"brokers": None}}, "kafka: brokers is required"),
+    ("no component", {"janitor": None}, "janitor is required"),
+    ("tokens without their mechanism", {"kafka": {"tokenUrl": "https://id.example"}}, "OAUTHBEARER needs kafka.tokenUrl, which no other has"),
+    ("a path that the programs add", {"tracing": {"endpoint": "http://otel:4318/v1/traces"}}, "tracing.endpoint: Must not validate"),
+    ("a tag with a comment", {"images": {"tag": "1.0 # x"}}, "images.tag: Does not match pattern"),
+    ("a class of no name", {"ingress": {"className": "Nginx Class"}}, "ingress.className: Does not match pattern"),
+    ("a Gateway of no name", {"gateway": {"parentRefs": [{"name": "Public_GW"}]}}, "gateway.parentRefs.0.name: Does not match pattern"),
+    ("thousandths of a byte", {"janitor": {"resources": {"limits": {"memory": "544m"}}}}, "janitor.resources.limits.memory: Does not match pattern"),
+    ("no loop", {"redirector": {"config": {"HTTP_LOOPS": "0"}}}, "redirector.config.HTTP_LOOPS: Does not match pattern"),
+    ("slugs that one service alone folds", {"redirector": {"config": {"SLUG_CASE": "exact"}}}, "SLUG_CASE must be the same"),
+    ("more consumers than partitions", {"autoscaling": {"analyticsConsumer": {"max": 30}}}, "60 workers are more than the 12 partitions"),
+    ("no authority of a store", {"authorities": "", "authorityKeys": {"kafka.pem": {"name": "a", "key": "b"}}}, "authorityKeys lack postgres.pem"),
     ("a Secret's key without the Secret", {"janitor": {"secretKeys": {"pg-url": {"key": "uri"}}}}, "janitor.secretKeys.pg-url: name is required"),
 ]
 
@@ -227,17 +283,20 @@ def test_helm_refuses(render, values, words):
 # --- objects ---
 
 
-def test_jobs_run_before_all_else_and_read_no_object_of_the_chart(default):
+def test_jobs_run_before_all_else_and_need_no_object_that_comes_later(default):
+    hook = {"helm.sh/hook": "pre-install,pre-upgrade", "helm.sh/hook-delete-policy": "before-hook-creation"}
+    earlier = {**hook, "helm.sh/hook-weight": "-1"}
     ours = {(thing["kind"], thing["metadata"]["name"]) for thing in default.things}
-    for job in default.all("Job"):
-        assert job["metadata"]["annotations"] == {
-            "helm.sh/hook": "pre-install,pre-upgrade", "helm.sh/hook-delete-policy": "before-hook-creation",
-            "argocd.argoproj.io/hook": "PreSync", "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
-        }  # fmt: skip
-        pod = job["spec"]["template"]["spec"]
-        named = {("Secret", v["secret"]["secretName"]) if "secret" in v else ("ConfigMap", v["configMap"]["name"]) for v in pod["volumes"]}
-        assert "serviceAccountName" not in pod and not named & ours
-        assert all("envFrom" not in container for container in pod["containers"])
+    policies = rendering.Rendering("", [each for each in default.all("NetworkPolicy") if each["metadata"].get("annotations") == earlier])
+    for workload in (each for each in default.workloads if each.thing["kind"] == "Job"):
+        # A Job topics that fails after a step back does not keep Argo CD from it.
+        argocd = {"argocd.argoproj.io/hook": {"migrate": "PreSync", "topics": "Sync"}[workload.app], "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
+        assert workload.thing["metadata"]["annotations"] == hook | argocd
+        named = {("Secret", v["secret"]["secretName"]) if "secret" in v else ("ConfigMap", v["configMap"]["name"]) for v in workload.pod["volumes"]}
+        assert "serviceAccountName" not in workload.pod and not named & ours
+        assert all("envFrom" not in container for container in workload.containers)
+        (store,) = networks.NEEDS[workload.app]
+        assert {each["metadata"]["name"] for each in networks.applying(policies, workload, "Egress")} == {"names-of-jobs", f"to-{store}-of-jobs"}
 
 
 def test_a_digest_reaches_every_pod(default, render):
@@ -251,17 +310,62 @@ def test_a_digest_reaches_every_pod(default, render):
 
 
 def test_the_ports_of_the_stores_are_those_of_their_addresses(render):
-    values = {"kafka": {"brokers": ["a.example:9094", "b.example:9095", "[fd00::1]:9094"]}, "redis": {"address": "redis.example:7000"}, "postgres": {"port": 6432}}
+    values = {"kafka": {"brokers": ["a.example:9094", "b.example:9095", "[fd00::1]:9094"]}, "redis": {"address": "redis.example:7000"}, "postgres": {"ports": [5432, 6432]}}
     rendered = render(values)
-    opened = {store: networks.ports_of(rendered.find("NetworkPolicy", f"to-{store}")["spec"]["egress"]) for store in ("kafka", "redis", "postgres")}
-    assert opened == {"kafka": {9094, 9095}, "redis": {7000}, "postgres": {6432}}
+    opened = {name: networks.ports_of(rendered.find("NetworkPolicy", f"to-{name}")["spec"]["egress"]) for name in ("kafka", "redis", "postgres", "postgres-of-jobs")}
+    assert opened == {"kafka": {9094, 9095}, "redis": {7000}, "postgres": {5432, 6432}, "postgres-of-jobs": {5432, 6432}}
 
 
-def test_keys_of_other_secrets_are_beside_those_of_the_own_one(render):
-    rendered = render({"janitor": {"secretKeys": {"pg-url": {"name": "waymark-app", "key": "uri"}}}})
-    (volume,) = (each for each in rendered.find("Deployment", "janitor")["spec"]["template"]["spec"]["volumes"] if each["name"] == "secrets")
-    own, taken = (source["secret"] for source in volume["projected"]["sources"])
-    assert (own, taken) == ({"name": "janitor"}, {"name": "waymark-app", "items": [{"key": "uri", "path": "pg-url"}]})
+def test_a_value_reaches_its_variable_whatever_yaml_means_by_it(render):
+    kafka = {"brokers": ["[fd00::1]:9094", "b.example:9095"], "users": {"redirector": "0012", "links-api": "12345678"}, "scope": "api: kafka #x", "mechanism": "OAUTHBEARER", "tokenUrl": "https://id.example"}
+    rendered = render({"kafka": kafka, "region": "010", "ingress": {"className": "1"}, "linksApi": {"config": {"OWN_HOSTS": "www.sho.rt"}}})
+    env = {each.app: programs.environment(rendered, each.containers[-1])[0] for each in rendered.workloads}
+    wanted = {"KAFKA_BROKERS": "[fd00::1]:9094,b.example:9095", "KAFKA_SASL_USERNAME": "0012", "KAFKA_SASL_SCOPE": "api: kafka #x", "REGION": "010"}
+    assert wanted.items() <= env["redirector"].items() and env["links-api"]["KAFKA_SASL_USERNAME"] == "12345678"
+    assert rendered.find("Ingress", "redirector")["spec"]["ingressClassName"] == "1"
+    assert env["links-api"]["OWN_HOSTS"] == "api.sho.rt,www.sho.rt"
+
+
+def secrets_of(rendered, kind, name):
+    pod = rendered.find(kind, name)["spec"]
+    pod = (pod["jobTemplate"]["spec"] if kind == "CronJob" else pod)["template"]["spec"]
+    (volume,) = (each for each in pod["volumes"] if each["name"] == "secrets")
+    return [source["secret"] for source in volume["projected"]["sources"]] if "projected" in volume else [volume["secret"]]
+
+
+def test_keys_of_other_secrets_replace_the_own_one_or_are_beside_it(render):
+    taken = {"name": "waymark-app", "items": [{"key": "uri", "path": "pg-url"}]}
+    keys = {"pg-url": {"name": "waymark-app", "key": "uri"}}
+    rendered = render({"janitor": {"secret": "janitor", "secretKeys": keys}, "migrate": {"secretKeys": keys}})
+    assert secrets_of(rendered, "Deployment", "janitor") == [{"name": "janitor"}, taken]
+    assert secrets_of(rendered, "CronJob", "backup") == [taken]
+    # It has the logins of links-api, and none of the owner's.
+    assert [each["secretName"] for each in secrets_of(rendered, "CronJob", "republish-links")] == ["links-api"]
+
+
+def test_pods_read_the_config_map_of_authorities_only_for_what_no_secret_has(render):
+    authority = {"name": "cas", "key": "ca.crt"}
+    two, three = ({f"{store}.pem": authority for store in stores} for stores in (("postgres", "kafka"), ("postgres", "kafka", "redis")))
+
+    def config_maps(values):
+        volumes = [each for workload in render(values).workloads for each in workload.pod["volumes"] if each["name"] == "authorities"]
+        return {source["configMap"]["name"] for each in volumes for source in each["projected"]["sources"] if "configMap" in source}
+
+    assert config_maps({"authorityKeys": two}) == {"authorities"} and config_maps({"authorityKeys": three}) == set()
+    assert config_maps({"authorityKeys": two, "authorities": "", "redis": {"tls": "none"}}) == set()
+
+
+def test_secrets_and_authorities_may_have_names_of_the_sites_own(render):
+    volume = {"name": "pages", "configMap": {"name": "our-pages"}}
+    rendered = render({"janitor": {"secret": "wm-janitor"}, "authorities": "cas", "redirector": {"pods": {"extraVolumes": [volume]}}})
+    assert list(references.check_named(rendered)) == []
+
+
+def test_a_host_has_a_route_of_its_own_kind(render):
+    rendered = render({"ingress": {"hosts": ["links"]}, "gateway": {"hosts": ["api"]}})
+    assert [each["metadata"]["name"] for each in rendered.all("Ingress")] == ["redirector"]
+    (route,) = rendered.all("HTTPRoute")
+    assert (route["spec"]["hostnames"], route["spec"]["rules"][0]["timeouts"]) == (["api.sho.rt"], {"request": "0s"})
 
 
 def test_each_program_of_kafka_shows_its_certificate(render):
@@ -282,8 +386,20 @@ def test_programs_of_kafka_reach_the_provider_of_their_tokens(render, url, port)
     assert networks.ports_of(of_tokens["egress"]) == {port} and of_tokens["podSelector"] == of_kafka["podSelector"]
 
 
-def test_without_policies_there_is_none(render):
-    assert not render({"networkPolicies": {"enabled": False}}).all("NetworkPolicy")
+def test_annotations_of_pods_win_and_defaults_of_the_gateway_are_written_out(render):
+    rendered = render({"pods": {"annotations": {"prometheus.io/scrape": "false"}}, "gateway": {"hosts": ["links"], "parentRefs": [{"name": "x"}]}})
+    assert {each.metadata["annotations"]["prometheus.io/scrape"] for each in rendered.workloads} == {"false"}
+    assert rendered.all("HTTPRoute")[0]["spec"]["parentRefs"] == [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "x"}]
+
+
+def test_a_job_that_is_off_has_no_policy(render):
+    policies = {each["metadata"]["name"] for each in render({"migrate": {"enabled": False}}).all("NetworkPolicy")}
+    assert {name for name in policies if name.endswith("-of-jobs")} == {"names-of-jobs", "to-kafka-of-jobs"}
+
+
+def test_without_policies_and_cron_jobs_there_is_none(render):
+    rendered = render({"networkPolicies": {"enabled": False}, "dayTwo": {"enabled": False}})
+    assert not rendered.all("NetworkPolicy") and not rendered.all("CronJob")
 
 
 def test_a_changed_file_of_stunnel_replaces_the_pods_that_read_it_and_no_others(default, render):
@@ -292,10 +408,31 @@ def test_a_changed_file_of_stunnel_replaces_the_pods_that_read_it_and_no_others(
     assert sorted(changed) == ["links-api", "redirector"]
 
 
+def test_alerts_of_a_namespace_leave_out_the_series_of_others(default, tmp_path):
+    """Tests of rules that read the whole installation, beside a healthy one in another namespace."""
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump(default.find("PrometheusRule", "waymark")["spec"]))
+    healthy = [f'up{{job="{service}",namespace="staging"}}' for service in SERVICES.values()] + ['waymark_outbox_relay_active{namespace="staging"}']
+    failures, tasks = (yaml.safe_load((tree.ROOT / f"deploy/prometheus/tests/{name}_test.yml").read_text())["tests"] for name in ("failures", "tasks"))
+    tests = [test for test in failures if re.match("Waymark(ServiceMissing|OutboxRelayMissing) fires", test["name"])] + tasks[:1]
+    for test in tests:
+        for each in test["input_series"]:
+            each["series"] = each["series"].replace("}", ',namespace="waymark"}') if "}" in each["series"] else f'{each["series"]}{{namespace="waymark"}}'
+        test["input_series"] += [{"series": series, "values": "1x300"} for series in healthy]
+    (tmp_path / "test.yml").write_text(yaml.safe_dump({"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": tests}))
+    run = subprocess.run(["promtool", "test", "rules", tmp_path / "test.yml"], capture_output=True, text=True)
+    assert len(tests) >= 3 and run.returncode == 0, run.stdout + run.stderr
+
+
+def test_an_alert_leads_to_the_runbook_of_its_own_installation(default):
+    rules = {rule["alert"]: rule for group in default.find("PrometheusRule", "waymark")["spec"]["groups"] for rule in group["rules"] if "alert" in rule}
+    assert rules["WaymarkNotReady"]["labels"]["namespace"] == "waymark"
+    assert rules["WaymarkNotReady"]["annotations"]["runbook_url"].endswith("{{ else }}https://api.sho.rt/docs/runbook/WaymarkNotReady{{ end }}")
+
+
 def test_a_package_has_the_rules_and_a_copy_without_them_says_so(default, tmp_path):
     subprocess.run([rendering.HELM, "package", tree.CHART, f"--destination={tmp_path}"], check=True, capture_output=True)
     (package,) = tmp_path.glob("waymark-*.tgz")
-    command = [rendering.HELM, "template", "waymark", "--namespace=waymark", "--kube-version=1.30"]
+    command = [rendering.HELM, "template", "waymark", "--namespace=waymark", "--kube-version=1.30", "--set=samples=true"]
     text = subprocess.run([*command, package], check=True, capture_output=True, text=True).stdout
     assert [thing for thing in yaml.load_all(text, Loader=yaml.CSafeLoader) if thing] == default.things
     shutil.copytree(tree.CHART, tmp_path / "copy", symlinks=True, ignore=lambda _, names: {"files"} & set(names))

@@ -152,6 +152,8 @@ DESCRIPTION = [
     ("an unknown variable", "local", lambda b: b.variable(b.container("redirector"), "JOURNAL_MAXBYTES", "1"), "redirector --help does not list JOURNAL_MAXBYTES"),
     ("a value that the program refuses", "local", lambda b: put(b.get("ConfigMap", "redirector"), "data.HTTP_LOOPS", "0"), "HTTP_LOOPS: 0 is not between"),
     ("a required variable that is missing", "local", lambda b: take(b.get("ConfigMap", "links"), "data.PUBLIC_BASE_URL"), "PUBLIC_BASE_URL: is required"),
+    ("mail without the dashboard", "gateway", lambda b: take(b.get("ConfigMap", "links"), "data.DASHBOARD_URL"), "janitor: DASHBOARD_URL: there is no DASHBOARD_URL in ConfigMap links-"),
+    ("mail without a sender", "gateway", lambda b: take(b.get("ConfigMap", "janitor"), "data.MAIL_FROM"), "janitor --check-config: MAIL_FROM: must be an address"),
     ("an undocumented key", "production", lambda b: b.variable(b.container("janitor"), "PG_URL_FILE", "/run/secrets/waymark/url"), "PG_URL_FILE: no volume provides"),
     ("a key that a backup lacks", "production", lambda b: b.variable(cron_job(b, "backup")["containers"][0], "PG_URL_FILE", "/run/secrets/waymark/url"), "CronJob/backup: PG_URL_FILE: no volume provides"),
     ("a secret in the open", "local", lambda b: b.variable(b.container("janitor"), "PG_URL", "postgresql://a:b@c/d"), "PG_URL is a secret"),

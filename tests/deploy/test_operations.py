@@ -1,5 +1,6 @@
-"""The commands of docs/operations.md and docs/recovery.md select the right objects of the manifests."""
+"""The commands of docs/operations.md, docs/recovery.md and docs/runbook.md select the right objects of the manifests."""
 
+import json
 import os
 import pathlib
 import re
@@ -9,12 +10,12 @@ import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from manifestlib import description, rendering, tree
+from manifestlib import description, networks, references, rendering, tree
 
 if not all(path.exists() for path in rendering.TOOLS):
     pytest.skip("kustomize, kubeconform or kube-score is missing: tools/setup test", allow_module_level=True)
 
-OPERATIONS = "".join((ROOT / "docs" / name).read_text() for name in ("operations.md", "recovery.md"))
+OPERATIONS = "".join((ROOT / "docs" / name).read_text() for name in ("operations.md", "recovery.md", "runbook.md"))
 OVERLAYS = sorted((tree.MANIFESTS / "overlays").iterdir())
 
 
@@ -62,6 +63,17 @@ def test_the_document_names_the_cron_jobs_and_what_they_run(rendered):
     assert made == set(runs)
 
 
+def test_the_job_of_the_runbook_waits_where_psql_reaches_the_database(rendered):
+    ((cron_job, change),) = re.findall(r"from=cronjob/(\S+) sql .*\n +jq '(.*)'", OPERATIONS)
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sql", "namespace": "waymark"}, "spec": rendered.find("CronJob", cron_job)["spec"]["jobTemplate"]["spec"]}
+    made = json.loads(subprocess.run(["jq", change], input=json.dumps(job), capture_output=True, text=True, check=True).stdout)
+    assert rendering.problems_of_tools(rendering.Rendering("sql", [*rendered.things, made])) == []
+    (container,) = made["spec"]["template"]["spec"]["containers"]
+    assert (container["command"], container["args"], container["stdin"], "waymark/tools" in container["image"]) == (["/bin/bash"], [], True, True)
+    assert "PG_URL_FILE" in [each["name"] for each in container["env"]] and networks.NEEDS[cron_job] == {"postgres"}
+    assert list(networks.check_egress(rendered, rendering.Workload(made))) == []
+
+
 def requested(overlay, bound):
     """The CPUs and GiB that the pods of an overlay request, with as many of each as its scaler allows."""
     rendered, cpus, bytes_ = rendering.render(tree.MANIFESTS / "overlays" / overlay), 0, 0
@@ -81,9 +93,18 @@ def test_the_document_says_what_the_pods_request():
     assert said == [requested("local", "min"), requested("production", "min"), requested("production", "max")]
 
 
+def test_the_objects_for_operators_have_names_that_fit():
+    """Strimzi names the Secret of a user after it; a client of a pooler in another namespace names that too."""
+    (text,) = re.findall(r"^```yaml\n(apiVersion: postgresql.cnpg.io.*?)^```", (ROOT / "docs/stores.md").read_text(), re.M | re.S)
+    cluster, user = yaml.safe_load_all(text)
+    assert user["metadata"]["name"] not in references.given()
+    assert user["metadata"]["name"] in (tree.CHART / "README.md").read_text()
+    pooler, *others = cluster["spec"]["certificates"]["serverAltDNSNames"]
+    assert others == [f"{pooler}.NAMESPACE", f"{pooler}.NAMESPACE.svc"]
+
+
 def test_the_rules_of_prometheus_become_an_object_of_its_operator(tmp_path):
-    (command,) = re.findall(r"^```\n(cat >rules.yaml .*?)^```", OPERATIONS, re.M | re.S)
+    (command,) = re.findall(r"^```\n(helm template .*?)^```", OPERATIONS, re.M | re.S)
     (tmp_path / "deploy").symlink_to(ROOT / "deploy")
-    subprocess.run(["bash", "-euc", command], cwd=tmp_path, check=True)
-    made, wanted = yaml.safe_load((tmp_path / "rules.yaml").read_text()), rendering.render_chart("default").find("PrometheusRule", "waymark")
-    assert (made["apiVersion"], made["kind"], made["spec"]) == (wanted["apiVersion"], wanted["kind"], wanted["spec"])
+    subprocess.run(["bash", "-euc", command], cwd=tmp_path, check=True, env=os.environ | {"PATH": f"{rendering.HELM.parent}:{os.environ['PATH']}"})
+    assert yaml.safe_load((tmp_path / "rules.yaml").read_text()) == rendering.render_chart("default").find("PrometheusRule", "waymark")

@@ -104,13 +104,13 @@ def test_services_are_not_ready_before_their_migrations_are_applied(database, ol
     pods = [Pod(name, database, tmp_path) for name in ROLES]
     try:
         for pod in pods:
-            wait_until(lambda pod=pod: "schema" in (pod.not_ready() or ()), TIMEOUT_S, f"{pod.name} to wait for the schema")
-            wait_until(lambda pod=pod: pod.has_logged("postgres_schema_too_old"), TIMEOUT_S, f"{pod.name} to log it")
+            wait_until(lambda pod=pod: "schema" in (pod.not_ready() or ()), f"{pod.name} to wait for the schema")
+            wait_until(lambda pod=pod: pod.has_logged("postgres_schema_too_old"), f"{pod.name} to log it")
             assert not pod.has_logged("postgres_statement_failed"), pod.text()
         migrate(database, ROOT / "db/migrations")
         for pod in pods:
             wanted = ROLES[pod.name][1]
-            wait_until(lambda pod=pod, wanted=wanted: pod.not_ready() == wanted, TIMEOUT_S, f"only {wanted or 'nothing'} to fail in {pod.name}")
+            wait_until(lambda pod=pod, wanted=wanted: pod.not_ready() == wanted, f"only {wanted or 'nothing'} to fail in {pod.name}")
     finally:
         statuses = {pod.name: pod.stop() for pod in pods}
     assert {name: status for name, status in statuses.items() if status} == {}

@@ -41,9 +41,9 @@ def check_egress(rendering, workload):
         yield f"{workload.where}: {'no egress to' if store not in stores else 'needs no egress to'} {store}"
     if workload.app == "links-api" and 9090 not in reached:
         yield f"{workload.where}: no egress to the ops ports of HEALTH_URLS"
-    if 53 not in reached:
-        yield f"{workload.where}: no egress to DNS"
     names = {policy["metadata"]["name"] for policy in policies}
+    if "names" not in names:
+        yield f"{workload.where}: no egress to DNS"
     goes_out = "to-kafka-tokens" in names or workload.app == "links-api" and names & {"to-openid-providers", "links-api-titles"}
     if reached & INTERNET and workload.app != "janitor" and not goes_out:
         yield f"{workload.where}: egress to the internet"

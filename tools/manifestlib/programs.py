@@ -68,6 +68,12 @@ def environment(rendering, container):
     for each in container.get("env", []):
         if "value" in each:
             values[each["name"]] = each["value"]
+        elif reference := each.get("valueFrom", {}).get("configMapKeyRef"):
+            config = rendering.find("ConfigMap", reference["name"]) or {}
+            if reference["key"] in config.get("data", {}):
+                values[each["name"]] = config["data"][reference["key"]]
+            else:
+                problems.append(f"{each['name']}: there is no {reference['key']} in ConfigMap {reference['name']}")
         elif "valueFrom" not in each:
             problems.append(f"{each['name']} has no value")
     return values, problems

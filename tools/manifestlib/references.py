@@ -85,10 +85,10 @@ def named_of(workload):
 
 
 def check_named(rendering):
-    """ConfigMaps and Secrets exist, or docs/operations.md asks operators for them."""
+    """ConfigMaps and Secrets exist, or docs/operations.md asks operators for them, or a site's values name them."""
     named = {(*each, workload.where) for workload in rendering.workloads for each in named_of(workload)}
     for kind, name, where in sorted(named):
-        if not rendering.find(kind, name) and name not in given():
+        if not rendering.find(kind, name) and name not in {*given(), *rendering.named}:
             yield f"{where}: there is no {kind} {name}, and {DOCUMENT} does not list it"
     for thing in rendering.all("ConfigMap") + rendering.all("Secret"):
         if (thing["kind"], thing["metadata"]["name"]) not in {each[:2] for each in named}:

@@ -1,6 +1,7 @@
 """The output of kustomize for an overlay, or of Helm for the chart: its objects and workloads, and what kubeconform and kube-score
 say of them."""
 
+import pathlib
 import subprocess
 
 import yaml
@@ -49,8 +50,10 @@ class Workload:
 
 
 class Rendering:
-    def __init__(self, name, things):
+    def __init__(self, name, things, named=frozenset()):
+        """named: the names of objects that a site's values give, which exist elsewhere."""
         self.name = name
+        self.named = named
         self.things = things
         self.workloads = [Workload(thing) for thing in things if thing["kind"] in WORKLOADS]
 
@@ -78,12 +81,24 @@ def render(overlay):
 
 
 def render_chart(name, *values):
-    """Renders the chart with files of values over its own. Raises RuntimeError with the error of Helm."""
+    """Renders the chart with files of values over its own, or with its samples. Raises RuntimeError with the error of Helm."""
     command = [HELM, "template", "waymark", tree.CHART, "--namespace=waymark", "--kube-version=1.30", *(f"--values={path}" for path in values)]
+    command += [] if values else ["--set=samples=true"]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:
         raise RuntimeError("\n".join(line for line in run.stderr.splitlines() if "found symbolic link" not in line))
-    return Rendering(name, [thing for thing in yaml.load_all(run.stdout, Loader=yaml.CSafeLoader) if thing])
+    named = set().union(*(names_in(yaml.safe_load(pathlib.Path(path).read_text())) for path in values))
+    return Rendering(name, [thing for thing in yaml.load_all(run.stdout, Loader=yaml.CSafeLoader) if thing], named)
+
+
+def names_in(values):
+    """The names of Secrets and ConfigMaps in values of the chart."""
+    if isinstance(values, list):
+        return set().union(*map(names_in, values))
+    if not isinstance(values, dict):
+        return set()
+    names = {str(value) for key, value in values.items() if key in ("secret", "secretName", "authorities", "name")}
+    return names.union(*map(names_in, values.values()))
 
 
 def problems_of_tools(rendering):

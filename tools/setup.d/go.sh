@@ -6,7 +6,7 @@ go_version=1.26.8
 go=go
 # The oldest Kubernetes that the manifests are for, and the operators whose kinds they use.
 schema_modules=(k8s.io/kubernetes@v1.30.0 github.com/kedacore/keda/v2@v2.14.0
-	github.com/prometheus-operator/prometheus-operator@v0.74.0 sigs.k8s.io/gateway-api@v1.1.0)
+	github.com/prometheus-operator/prometheus-operator@v0.74.0 sigs.k8s.io/gateway-api@v1.2.1)
 
 kustomize_install() {
 	go_install kustomize v5.0.3 sigs.k8s.io/kustomize/kustomize/v5 "the checks of deploy/k8s will be skipped"

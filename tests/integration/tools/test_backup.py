@@ -1,5 +1,6 @@
 """What tools/backup copies, who may read the copy, and what a restored database issues next (docs/recovery.md)."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import urllib.parse
 
 import psycopg2
 import pytest
+from waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LINK = "INSERT INTO links (slug, link_type, original_url, expires_at) VALUES (%s, 'TEMPORARY', 'https://a.example/', now()) RETURNING id"
@@ -100,6 +102,18 @@ def test_no_program_has_the_password_among_its_arguments(names, spied, tmp_path,
     finally:
         run(f"DROP DATABASE IF EXISTS {copied}", "postgres")
         run(f"DROP ROLE {owner}", "postgres")
+
+
+def test_offsets_are_not_reset_while_a_consumer_is_connected(names):
+    login = f"test_consumer_{secrets.token_hex(6)}"
+    run(f"CREATE ROLE {login} LOGIN PASSWORD 'word' IN ROLE waymark_consumer", "postgres")
+    try:
+        with contextlib.closing(psycopg2.connect(f"postgresql://{login}:word@{url_of(names[0]).rpartition('@')[2]}")):
+            done = try_backup(names[0], "kafka-lost")
+            assert done.returncode == 1 and "1 connections of consumers are open, so nothing was changed" in done.stderr
+        wait_until(lambda: try_backup(names[0], "kafka-lost").returncode == 0, "the end of the connection")
+    finally:
+        run(f"DROP ROLE {login}", "postgres")
 
 
 @pytest.mark.parametrize("url", ("host=localhost password=word", "postgresql://a@localhost/b?password=word", "postgresql://a@localhost/b?sslmode=require&sslpassword=word"))

@@ -41,9 +41,24 @@ Fails unless network is a CIDR.
 {{- define "waymark.checkNetwork" -}}
 {{- $byte := "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])" }}
 {{- $ipv4 := printf `%s(\.%s){3}/([12]?[0-9]|3[0-2])` $byte $byte }}
-{{- $ipv6 := `[0-9A-Fa-f]{0,4}(:[0-9A-Fa-f]{0,4}){2,7}/([1-9]?[0-9]|1[01][0-9]|12[0-8])` }}
+{{- $group := "[0-9A-Fa-f]{1,4}" }}
+{{- $some := printf "(%s(:%s){0,6})?" $group $group }}
+{{- $ipv6 := printf "(%s(:%s){7}|%s::%s)/([1-9]?[0-9]|1[01][0-9]|12[0-8])" $group $group $some $some }}
 {{- if not (regexMatch (printf "^(%s|%s)$" $ipv4 $ipv6) .network) }}
-{{- fail (printf "%s: %s must be a network, like 10.1.2.0/24 or fd00::/64" .where .network) }}
+{{- fail (printf "%s: %s must be a network, like 10.1.2.0/24, 10.1.2.3/32 or fd00::/64" .where .network) }}
+{{- end }}
+{{- if not (contains ":" .network) }}
+{{- $number := 0 }}
+{{- range regexFindAll "[0-9]+" .network 4 }}
+{{- $number = add (mul $number 256) (int .) }}
+{{- end }}
+{{- $size := 1 }}
+{{- range until (sub 32 (regexFind "[0-9]+$" .network | int) | int) }}
+{{- $size = mul $size 2 }}
+{{- end }}
+{{- if mod $number $size }}
+{{- fail (printf "%s: %s is an address in a network, not the network" .where .network) }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -53,7 +68,7 @@ The name of an image.
 */}}
 {{- define "waymark.image" -}}
 {{- $images := .root.Values.images -}}
-{{ $images.registry }}/{{ .name }}:{{ $images.tag | default .root.Chart.AppVersion }}{{ with get $images.digests .name }}@{{ . }}{{ end }}
+{{ $images.registry }}/{{ .name }}:{{ $images.tag | default .root.Chart.AppVersion }}{{ with get ($images.digests | default dict) .name }}@{{ . }}{{ end }}
 {{- end }}
 
 {{- define "waymark.containerSecurity" -}}
@@ -64,7 +79,7 @@ capabilities: {drop: [ALL]}
 
 {{/*
 The variables by which the pods of a component reach its stores.
-  root; name; stores: the names of the stores; kafkaUser: the component whose user of Kafka it is, if not its own
+  root; name; stores: the names of the stores; as: the component whose logins it has, if not its own
 */}}
 {{- define "waymark.stores" -}}
 {{- $values := .root.Values }}
@@ -83,7 +98,7 @@ REDIS_SSL_CA_FILE: /run/waymark/authorities/redis.pem
 {{- end }}
 {{- if has "kafka" .stores }}
 {{- $sasl := not (has $values.kafka.mechanism (list "certificate" "none")) }}
-KAFKA_BROKERS: {{ join "," $values.kafka.brokers }}
+KAFKA_BROKERS: {{ join "," $values.kafka.brokers | quote }}
 KAFKA_SECURITY_PROTOCOL: {{ ternary "sasl_" "" $sasl }}{{ ternary "ssl" "plaintext" $values.kafka.tls }}
 {{- if $values.kafka.tls }}
 KAFKA_SSL_CA_FILE: /run/waymark/authorities/kafka.pem
@@ -94,16 +109,28 @@ KAFKA_SSL_KEY_FILE: /run/secrets/waymark/kafka.key
 {{- end }}
 {{- if $sasl }}
 KAFKA_SASL_MECHANISM: {{ $values.kafka.mechanism }}
-KAFKA_SASL_USERNAME: {{ get $values.kafka.users (.kafkaUser | default .name) }}
+KAFKA_SASL_USERNAME: {{ get $values.kafka.users (.as | default .name) | quote }}
 KAFKA_SASL_PASSWORD_FILE: /run/secrets/waymark/kafka-password
 {{- with $values.kafka.tokenUrl }}
-KAFKA_SASL_TOKEN_URL: {{ . }}
+KAFKA_SASL_TOKEN_URL: {{ quote . }}
 {{- end }}
 {{- with $values.kafka.scope }}
-KAFKA_SASL_SCOPE: {{ . }}
+KAFKA_SASL_SCOPE: {{ quote . }}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/*
+The files that the Secrets of a component must have, as waymark.pod.
+*/}}
+{{- define "waymark.files" -}}
+{{- $mechanism := .root.Values.kafka.mechanism -}}
+{{- if has "postgres" .stores }}pg-url{{ end -}}
+{{- if has "redis" .stores }} redis-url{{ end -}}
+{{- if has "kafka" .stores }}{{ get (dict "certificate" " kafka.crt kafka.key" "none" "") $mechanism | default (ternary "" " kafka-password" (eq $mechanism "none")) }}{{ end -}}
+{{- if eq .name "links-api" }} jwt-secret{{ end -}}
+{{- if and (eq .name "janitor") .root.Values.mail.enabled }} smtp-url{{ end -}}
 {{- end }}
 
 {{/*
@@ -116,13 +143,14 @@ PUBLIC_BASE_URL: {{ .Values.hosts.scheme }}://{{ .Values.hosts.links }}
 DASHBOARD_URL: {{ .Values.hosts.scheme }}://{{ .Values.hosts.api }}/app/
 TRUSTED_PROXIES: {{ join "," .Values.trustedProxies | quote }}
 {{- if .Values.tracing.enabled }}
-OTEL_EXPORTER_OTLP_ENDPOINT: {{ .Values.tracing.endpoint }}
+OTEL_EXPORTER_OTLP_ENDPOINT: {{ quote .Values.tracing.endpoint }}
 {{- end }}
 {{- end }}
 
 {{/*
 The template of the pods of a component.
-  root; name: of the component and its container; component: its values; stores: those that it connects to
+  root; name: of the component and its container; component: its values; stores: those that it connects to; as: the component whose
+  logins it has, if not its own
   env: its other variables, as YAML; http: its port for requests; volumes, mounts: more of them, as lists
   grace: the seconds that it may take to end; startFailures: the seconds that it may take to start
   kind: of the object that has the template; a Job also has image, command and args
@@ -137,7 +165,15 @@ The template of the pods of a component.
 {{- $mounts := concat (.mounts | default list) $pods.extraVolumeMounts }}
 {{- $hasStunnel := and (has "redis" .stores) (eq $values.redis.tls "stunnel") }}
 {{- $sources := list }}
-{{- with .component.secret }}
+{{- $secret := .component.secret | default (ternary "" (.as | default .name) (gt (len .component.secretKeys) 0)) }}
+{{- if not $secret }}
+{{- range include "waymark.files" . | splitList " " }}
+{{- if not (or (eq . "") (hasKey $.component.secretKeys .)) }}
+{{- fail (printf "secretKeys of %s lack %s: name the key, or in secret the Secret that has it" ($.as | default $.name) .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with $secret }}
 {{- $sources = append $sources (dict "secret" (dict "name" .)) }}
 {{- end }}
 {{- range $file, $key := .component.secretKeys }}
@@ -146,13 +182,30 @@ The template of the pods of a component.
 {{- if or (ne .name "topics") (ne $values.kafka.mechanism "none") }}
 {{- $secrets := dict "projected" (dict "sources" $sources "defaultMode" 0o440) }}
 {{- if not .component.secretKeys }}
-{{- $secrets = dict "secret" (dict "secretName" .component.secret "defaultMode" 0o440) }}
+{{- $secrets = dict "secret" (dict "secretName" $secret "defaultMode" 0o440) }}
 {{- end }}
 {{- $volumes = append $volumes (set $secrets "name" "secrets") }}
 {{- $mounts = append $mounts (dict "name" "secrets" "mountPath" "/run/secrets/waymark" "readOnly" true) }}
 {{- end }}
+{{- $lacking := list }}
+{{- range $file, $isUsed := dict "postgres.pem" $values.postgres.tls "kafka.pem" $values.kafka.tls "redis.pem" (ne $values.redis.tls "none") }}
+{{- if and $isUsed (not (hasKey $values.authorityKeys $file)) }}
+{{- $lacking = append $lacking $file }}
+{{- end }}
+{{- end }}
+{{- if and $lacking (not $values.authorities) }}
+{{- fail (printf "authorityKeys lack %s: name the key, or in authorities the ConfigMap that has it" (join ", " $lacking)) }}
+{{- end }}
 {{- if or $values.postgres.tls $values.kafka.tls (ne $values.redis.tls "none") }}
-{{- $volumes = append $volumes (dict "name" "authorities" "configMap" (dict "name" $values.authorities)) }}
+{{- $authorities := dict "name" "authorities" "configMap" (dict "name" $values.authorities) }}
+{{- if $values.authorityKeys }}
+{{- $parts := ternary (list (dict "configMap" (dict "name" $values.authorities))) list (gt (len $lacking) 0) }}
+{{- range $file, $key := $values.authorityKeys }}
+{{- $parts = append $parts (dict "secret" (dict "name" $key.name "items" (list (dict "key" $key.key "path" $file)))) }}
+{{- end }}
+{{- $authorities = dict "name" "authorities" "projected" (dict "sources" $parts) }}
+{{- end }}
+{{- $volumes = append $volumes $authorities }}
 {{- $mounts = append $mounts (dict "name" "authorities" "mountPath" "/run/waymark/authorities" "readOnly" true) }}
 {{- end }}
 {{- if $hasStunnel }}
@@ -160,10 +213,18 @@ The template of the pods of a component.
 {{- $_ := set $annotations "checksum/redis-tls" (include "waymark.stunnel" .root | sha256sum) }}
 {{- end }}
 {{- if not $isJob }}
-{{- $annotations = merge (dict "prometheus.io/scrape" "true" "prometheus.io/port" "9090") $annotations }}
+{{- $annotations = merge $annotations (dict "prometheus.io/scrape" "true" "prometheus.io/port" "9090") }}
 {{- end }}
-{{- $env := include "waymark.stores" . | fromYaml }}
-{{- $env = mergeOverwrite $env (.env | fromYaml) .component.config }}
+{{- $env := mergeOverwrite (include "waymark.stores" . | fromYaml) (.env | fromYaml) }}
+{{- with $env.Error }}
+{{- fail . }}
+{{- end }}
+{{- range $pods.extraEnv }}
+{{- if and (hasKey . "value") (hasKey $env .name) }}
+{{- fail (printf "extraEnv: %s of %s has a value elsewhere: set that, or its config" .name $.name) }}
+{{- end }}
+{{- end }}
+{{- $env = mergeOverwrite $env .component.config }}
 {{- range $pods.extraEnv }}
 {{- $env = omit $env .name }}
 {{- end -}}
@@ -188,11 +249,11 @@ spec:
   {{- with $values.images.pullSecrets }}
   imagePullSecrets:
     {{- range . }}
-    - name: {{ . }}
+    - name: {{ quote . }}
     {{- end }}
   {{- end }}
   {{- with $pods.priorityClassName }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ quote . }}
   {{- end }}
   {{- with $pods.nodeSelector }}
   nodeSelector:
