@@ -8,10 +8,11 @@ import { world } from "./build/world.mjs";
 
 const api = process.env.LINKS_API_URL ?? "http://127.0.0.1:8080";
 
-/** What is seldom opened compresses better together: the pages of settings, and all that draws statistics. */
+/** What is seldom opened compresses better together: the pages of settings, and the pages and parts that draw statistics. */
 function together(id: string): string | undefined {
-  if (/\/(pages\/(account|keys|workspaces?|members|factor_needed)|components\/(invitations|second_factor|leave_button))\.tsx$/.test(id)) return "settings";
-  if (/\/components\/(statistics|panel|change|value_icon|range_bar|chart|top_links|world_map|visits|history|aliases)\.tsx$|virtual:(world|sprite)$|lib\/(world_view|sources)\.ts$/.test(id)) return "statistics";
+  if (/\/(pages\/(account|keys|workspaces?|members|factor_needed|tags|shares|reset|confirm|invitation)|components\/(invitations|second_factor|leave_button|secret_dialog|share_dialog))\.tsx$/.test(id)) return "settings";
+  if (/\/(pages\/(overview|live|link|shared)|components\/(statistics|panel|change|value_icon|range_bar|chart|top_links|world_map|visits|history|aliases))\.tsx$|virtual:(world|sprite)$|lib\/(world_view|sources)\.ts$/.test(id)) return "statistics";
+  if (/\/components\/(selection_bar|bulk_edit)\.tsx$/.test(id)) return "selection";
   return undefined;
 }
 

@@ -8,7 +8,7 @@ import subprocess
 from playwright.sync_api import expect, sync_playwright
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-TIMEOUT_MS = int(os.environ.get("T_MS", "60000"))
+TIMEOUT_MS = int(os.environ.get("T_MS", "180000"))
 PASSWORD = "correct horse battery"
 AXE = pathlib.Path(os.environ["AXE"]).read_text() if "AXE" in os.environ else ""
 
@@ -164,7 +164,7 @@ class Window:
             # Not through a script element, which the policy of the page rejects.
             self.context.new_cdp_session(self.page).send("Runtime.evaluate", {"expression": AXE})
         # In the middle of a movement, colours are mixed.
-        self.page.evaluate("Promise.all(document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime < Infinity).map((each) => each.finished))")
+        self.page.evaluate("Promise.all(document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime < Infinity).map((each) => each.finished.catch(() => null)))")
         options = {"resultTypes": ["violations"], **({"runOnly": {"type": "rule", "values": rules}} if rules else {})}
         found = self.page.evaluate("options => axe.run(document, options)", options)["violations"]
         return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]

@@ -113,7 +113,7 @@ def test_every_page_reads_the_same_in_them(env, hostile, browser, user):
                 act(window)
                 window.settle()
             with contextlib.suppress(AssertionError):
-                wait_until(lambda: words(hostile) == words(plain), SAME_WITHIN_S, "the same words")
+                wait_until(lambda: words(hostile) == words(plain), "the same words", seconds=SAME_WITHIN_S)
                 break
         assert words(hostile) == words(plain)
 
@@ -159,7 +159,7 @@ def test_everything_can_be_created_and_copied_in_them(env, hostile, visitor):
 
     hostile.goto("/links/bulk")
     page.get_by_label("Addresses").fill("https://example.com/third\nno address")
-    expect(page.get_by_text("1 faulty line is left out.")).to_be_visible()
+    expect(page.get_by_text("1 line has an error and is left out.")).to_be_visible()
     page.get_by_role("button", name="Create 1 link").click()
     expect(page.get_by_text("1 link created.")).to_be_visible()
 

@@ -48,7 +48,7 @@ def test_an_owner_sends_germans_phones_and_half_of_the_rest_elsewhere(page, wind
     tester.get_by_role("button", name="Try it").click()
     expect(tester.get_by_role("status")).to_contain_text("No rule fits → 50% example.com/a (A), 50% example.com/b (B)")
     presets.get_by_role("button", name="Visit limit").click()
-    expect(dialog.get_by_label("Visits by people, at most")).to_be_focused()
+    expect(dialog.get_by_label("Maximum visits (people)")).to_be_focused()
     page.keyboard.type("500")
     dialog.get_by_label("Destination after the end").fill("example.com/over")
     tester.get_by_role("button", name="Try it").click()
@@ -133,13 +133,13 @@ def test_a_password_is_set_kept_and_removed(page, window, user, visitor):
             dialog.get_by_label("Remove the password").check()
         dialog.get_by_role("button", name="Save", exact=True).click()
         expect(page.get_by_role("dialog")).to_have_count(0)
-        wait_until(lambda status=status: visitor.follow(slug).status == status, 60, f"the status {status}")
+        wait_until(lambda status=status: visitor.follow(slug).status == status, f"the status {status}")
 
 
 def test_a_try_of_a_link_that_is_used_up_says_so_and_where_visitors_go(page, window, user, visitor):
     rules = [{"name": "phones", "when": {"device": ["mobile"]}, "then": "redirect", "url": "https://example.com/app"}]
     link = user.create("https://example.com/a", max_visits=1, expired_url="https://example.com/over", rules=rules)
-    wait_until(lambda: location(visitor, link["slug"], agent=PHONE) == "https://example.com/over", 60, "the limit")
+    wait_until(lambda: location(visitor, link["slug"], agent=PHONE) == "https://example.com/over", "the limit")
     window.goto(f"/links/{link['id']}")
     page.get_by_role("button", name="Edit", exact=True).click()
     tester = page.get_by_role("dialog").get_by_role("region", name="Who would go where?")

@@ -105,7 +105,7 @@ def shop(env, user, messages):
     assert user.call("PATCH", f"/api/links/{links[-1]['id']}", {"state": "disabled"}).status == 200
     send(env, messages, make_events(messages, links))
     since = datetime.date.today() - datetime.timedelta(days=DAYS + 1)
-    wait_until(lambda: user.call("GET", f"/api/stats/summary?from={since}").json["total"] == VISITS, 120, "all visits to be counted")
+    wait_until(lambda: user.call("GET", f"/api/stats/summary?from={since}").json["total"] == VISITS, "all visits to be counted")
     user.links = links
     return user
 

@@ -9,6 +9,7 @@ from waiting import wait_until
 
 from dashboard.browser import expect, make_admin
 from dashboard.payloads import PAYLOADS
+from dashboard.test_workspaces import act
 
 PASSWORD = "only for the board"
 LOGO = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGNgSJiGFTEMKQkAkmQ9ASkXaHgAAAAASUVORK5CYII=")
@@ -55,7 +56,7 @@ def test_a_report_is_made_and_changed_and_its_reader_sees_it(page, window, reade
     expect(shown.get_by_text("First line")).to_contain_text("Second line")
     head, bar = shown.locator(".page-head").bounding_box(), shown.locator(".stat-bar").bounding_box()
     assert head["y"] + head["height"] <= bar["y"]
-    wait_until(lambda: shown.evaluate("document.querySelector('.report-logo').naturalWidth") == 8, 60, "the logo")
+    wait_until(lambda: shown.evaluate("document.querySelector('.report-logo').naturalWidth") == 8, "the logo")
     expect(shown.get_by_role("button", name="Period: Last 7 days")).to_be_visible()
     top = shown.get_by_role("region", name="Most visited links")
     expect(top.locator("tbody tr")).to_have_count(2)
@@ -67,8 +68,7 @@ def test_a_report_is_made_and_changed_and_its_reader_sees_it(page, window, reade
     # Where it was made, its address is at hand until the logout.
     page.get_by_role("row").filter(has_text="Spring campaign").get_by_role("button", name="Copy").click()
     assert page.evaluate("navigator.clipboard.readText()") == address
-    expect(page.get_by_role("button", name="New link: Spring campaign")).to_have_count(0)
-    page.get_by_role("button", name="Edit: Spring campaign").click()
+    act(page, "Spring campaign", "Edit")
     expect(dialog.get_by_label("Title", exact=True)).to_have_value("Spring campaign")
     expect(dialog.get_by_role("img", name="Logo")).to_be_visible()
     dialog.get_by_label("Title", exact=True).fill("March")
@@ -92,7 +92,7 @@ def test_a_file_that_is_no_picture_becomes_no_logo(page, window, user):
     link = user.create()
     made(user, link_id=link["id"], title="Report")
     window.goto("/shares")
-    page.get_by_role("button", name="Edit: Report").click()
+    act(page, "Report", "Edit")
     logo = page.get_by_label("Logo", exact=True)
     logo.set_input_files({"name": "logo.png", "mimeType": "image/png", "buffer": b"<script>window.hit=1</script>"})
     expect(page.get_by_text("No image.")).to_be_visible()
@@ -109,10 +109,25 @@ def test_a_file_that_is_no_picture_becomes_no_logo(page, window, user):
     assert not page.evaluate("window.hit")
 
 
+def test_statistics_are_shared_from_the_page_of_shares(page, window, user):
+    link = user.create(tags=["spring"])
+    window.goto("/shares")
+    page.get_by_role("button", name="Share statistics").click()
+    dialog = page.get_by_role("dialog", name="Share statistics")
+    expect(dialog.get_by_label("Tag or link")).to_contain_text("Tag: spring")
+    dialog.get_by_label("Tag or link").select_option(index=1)
+    assert window.violations() == []
+    dialog.get_by_role("button", name="Share", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("Whoever has it sees these statistics.")
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("row").filter(has_text=link["slug"]).get_by_role("button", name="Copy")).to_be_visible()
+    assert [share["link"]["id"] for share in user.call("GET", "/api/shares").json["shares"]] == [link["id"]]
+
+
 def test_a_share_that_somebody_else_changed_is_merged_field_by_field(page, window, user):
     _, share = made(user, tag="spring", title="Report", range="7d")
     window.goto("/shares")
-    page.get_by_role("button", name="Edit: Report").click()
+    act(page, "Report", "Edit")
     assert user.call("PATCH", f"/api/shares/{share['id']}", {"title": "Theirs", "range": "2026-03-01/2026-03-31"}).status == 200
     page.get_by_label("Title", exact=True).fill("Mine")
     page.get_by_label("Text", exact=True).fill("My words")
@@ -157,10 +172,12 @@ def test_texts_of_a_report_are_text(page, window, reader, user):
     addresses = [made(user, tag=payload[:50], title=payload, text=payload)[0] for payload in PAYLOADS[::4]]
     window.goto("/shares")
     expect(page.locator("tbody tr")).to_have_count(len(shares) + len(addresses))
-    page.get_by_role("button", name="New link:").first.click()
+    page.get_by_role("button", name="Actions for").first.click()
+    page.get_by_role("menuitem", name="Replace address").click()
     expect(page.get_by_role("dialog").get_by_label("Title", exact=True)).to_have_value("")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Edit:").first.click()
+    page.get_by_role("button", name="Actions for").first.click()
+    page.get_by_role("menuitem", name="Edit").click()
     expect(page.get_by_label("Text", exact=True)).to_have_value(PAYLOADS[::4][-1])
     assert not page.evaluate("window.hit")
     for address, payload in zip(addresses, PAYLOADS[::4]):

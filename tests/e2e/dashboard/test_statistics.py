@@ -11,6 +11,7 @@ from clients import CHROME, GOOGLEBOT
 
 from dashboard.addresses import BERLIN, GOOGLE
 from dashboard.browser import expect
+from dashboard.test_workspaces import act
 from waiting import wait_until
 
 # What of a list cannot be seen, however far it is scrolled.
@@ -119,7 +120,7 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     expect(page.get_by_text("Password: Needed")).to_be_visible()
     window.resize(1280, 900)
     expect(page.get_by_text("Password: Needed")).not_to_be_visible()
-    page.get_by_role("button", name="Revoke For the board").click()
+    act(page, "For the board", "Revoke")
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("heading", name="Nothing is shared")).to_be_visible()
     expect(shown.get_by_role("heading", level=1, name="no longer shared")).to_be_visible()
@@ -243,17 +244,15 @@ def test_every_sheet_of_a_phone_lies_above_its_bar_and_scrolls(browser, user, vi
     window = browser.open(viewport={"width": 390, "height": 560}, has_touch=True)
     page = window.page
     window.login(user.email)
-    for path, buttons, number in (("/statistics", ".range-steps [aria-haspopup]", 1), ("/statistics", ".bottom [aria-haspopup]", 2), ("/statistics", ".switcher [aria-haspopup]", 1), ("/links", ".cell-actions [aria-haspopup]", 1), ("/links", ".filter-bar [aria-haspopup]", 2), ("/links", ".sidebar-foot [aria-haspopup]", 1)):
+    for path, buttons, number in (("/statistics", ".range-steps [aria-haspopup]", 1), ("/statistics", ".switcher [aria-haspopup]", 1), ("/links", ".cell-actions [aria-haspopup]", 1), ("/links", ".filter-bar [aria-haspopup]", 2), ("/links", ".sidebar-foot [aria-haspopup]", 1)):
         window.goto(path)
         window.settle()
-        if "bottom" in buttons:
-            page.get_by_role("button", name="Filters", exact=True).click()
         expect(page.locator(buttons)).to_have_count(number)
         for button in page.locator(buttons).all():
             if "foot" in buttons:
                 page.get_by_role("button", name="Menu", exact=True).click()
             button.click()
-            assert page.locator(".menu-list").evaluate(COVERED) == [], button.inner_text()
+            assert page.locator(".menu-list:not(.is-leaving)").evaluate(COVERED) == [], button.inner_text()
             page.keyboard.press("Escape")
     window.close()
 
@@ -266,7 +265,7 @@ def test_the_bar_of_a_phone_is_one_line_and_its_sheet_has_the_rest(browser, user
     window = browser.open(viewport={"width": 360, "height": 700}, has_touch=True, is_mobile=True)
     page = window.page
     window.login(user.email)
-    window.goto("/statistics?from=2026-01-01&to=2099-12-30&country=DE&compare=1")
+    window.goto("/statistics?from=2025-12-31&to=2026-12-30&country=DE&compare=1")
     window.settle()
     bar = page.locator(".stat-bar")
     assert bar.bounding_box()["height"] <= 49 and bar.evaluate("bar => bar.scrollWidth - innerWidth") <= 0
@@ -275,13 +274,16 @@ def test_the_bar_of_a_phone_is_one_line_and_its_sheet_has_the_rest(browser, user
     assert window.violations() == []
     sheet.get_by_role("button", name="Remove filter Country is Germany").click()
     expect(page).not_to_have_url(re.compile(r"country="))
-    sheet.get_by_role("button", name="Which visits").click()
-    sheet.get_by_role("option", name="Bots only").click()
+    assert sheet.evaluate(COVERED) == [] and sheet.bounding_box()["height"] == 700
+    assert sheet.locator("button, [role=option]").evaluate_all("all => all.filter((each) => each.offsetHeight < 44).map((each) => each.textContent)") == []
+    sheet.get_by_role("option", name="Germany").click()
+    expect(page).to_have_url(re.compile(r"country=DE"))
+    sheet.get_by_role("button", name="Bots only").click()
     expect(page).to_have_url(re.compile(r"bots=only"))
     sheet.get_by_role("button", name="Done").click()
     page.get_by_role("button", name=re.compile("^Period: ")).click()
     page.get_by_role("button", name="Earlier period").click()
-    expect(page).to_have_url(re.compile(r"to=2025-12-31"))
+    expect(page).to_have_url(re.compile(r"to=2025-12-30"))
     window.close()
 
 
@@ -328,7 +330,7 @@ def test_the_map_zooms_by_buttons_keys_wheel_and_drag_and_no_further_than_the_wo
     page.keyboard.down("Control")
     page.mouse.wheel(0, -300)
     page.keyboard.up("Control")
-    wait_until(lambda: view()[0] > 1, 60, "the wheel")
+    wait_until(lambda: view()[0] > 1, "the wheel")
 
 
 def test_direct_visits_and_those_of_other_websites_are_two_sources(page, window, user, visitor):
@@ -339,6 +341,15 @@ def test_direct_visits_and_those_of_other_websites_are_two_sources(page, window,
     window.goto("/statistics")
     sources = page.get_by_role("region", name="Sources")
     expect(sources.locator("tbody tr")).to_have_text(["Direct250%", "Google125%", "Other websites125%"])
+    sources.get_by_role("button", name="All values: Source").click()
+    everything = page.get_by_role("dialog", name="Source")
+    expect(everything.locator("tbody tr")).to_have_text(["Direct250%", "Google125%", "Other websites125%"])
+    everything.get_by_role("button", name="CSV").click()
+    expect(page.get_by_text(re.compile(r"^referrer_source-all-.*\.csv saved\.$"))).to_be_visible()
+    everything.get_by_role("button", name="Other websites").click()
+    expect(page.get_by_role("dialog", name="Website").locator("tbody tr").filter(has_text="blog.example")).to_have_count(1)
+    page.keyboard.press("Escape")
+    sources.get_by_role("button", name="Source", exact=True).click()
     sources.get_by_role("button", name="Other websites").click()
     expect(sources.locator("tbody tr").filter(has_text="blog.example")).to_have_count(1)
     sources.get_by_role("button", name="Source", exact=True).click()
@@ -355,6 +366,24 @@ def test_a_panel_that_cannot_be_loaded_says_so_and_stops(page, window, user):
     window.settle()
     page.unroute_all()
     expect(page.get_by_role("region", name="Sources").get_by_text("No visits")).to_be_visible()
+
+
+def test_a_server_that_fails_is_said_once_and_moves_no_card(page, window, user):
+    user.create()
+    cards = "[...document.querySelectorAll('.stat-bar, .figures, .panel-places')].map((each) => Math.round(each.getBoundingClientRect().y))"
+    window.goto("/statistics")
+    window.settle()
+    places, count = page.evaluate(cards), page.locator(".card").count()
+    page.route("**/stats/**", lambda route: route.fulfill(status=502, body="Bad Gateway"))
+    page.reload()
+    expect(page.get_by_role("alert")).to_have_text(re.compile("The service is unavailable.Retrying …"))
+    window.settle()
+    assert page.get_by_text("Could not be loaded.").locator("visible=true").count() == 0
+    assert page.evaluate(cards) == places and page.locator(".card").count() == count
+    page.unroute_all()
+    expect(page.locator(".metric-count").first).to_have_text("0")
+    expect(page.get_by_role("region", name="Devices").get_by_text("No visits")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
@@ -407,9 +436,9 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
         assert (lines[0], lines[-1]) == (f"Time (Europe/Berlin),{visits},Unique visitors,Bots", f"{today} 00:00,1,1,0")
         assert len(lines) == 8
     window.goto(f"/links/{link['id']}?range=7d")
-    expect(page.get_by_text(", times in UTC:")).to_be_visible()
+    expect(page.get_by_text("Export of ")).to_be_visible()
     file, lines = saved("CSV")
-    assert file == f"single-visits-{link['slug']}-{days}.csv" and ",DE," in lines[1]
+    assert file == f"single-visits-{link['slug']}-{days}.csv" and ",DE," in lines[1] and "occurred_at (UTC)" in lines[0]
 
 
 def test_the_links_of_a_list_are_saved_with_their_visits(page, window, user, visitor):
@@ -421,6 +450,7 @@ def test_the_links_of_a_list_are_saved_with_their_visits(page, window, user, vis
     window.goto("/links?tag=spring&sort=created_at&order=asc&page=2")
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as CSV").click()
+    expect(page.get_by_role("status")).to_contain_text("Saved as CSV: 101 links.")
     lines = pathlib.Path(download.value.path()).read_bytes().decode("utf-8-sig").split("\r\n")
     assert lines[0] == "Short link,Destination,Title,Tags,State,Visits,Bots,Humans and bots,Last visit,Created"
     assert len(lines) == 102
@@ -496,3 +526,25 @@ def test_a_visit_appears_in_the_live_view(page, window, user, visitor):
     expect(page.get_by_text("Connected")).to_be_visible()
     visitor.follow(link["slug"])
     expect(page.get_by_role("region", name="Visits", exact=True).get_by_role("listitem").filter(has_text=link["slug"])).to_have_count(1)
+
+
+def test_the_live_view_claims_nothing_before_it_knows_and_says_when_it_is_lost(page, window, user):
+    user.create()
+    held, stream = [], page.get_by_role("region", name="Visits", exact=True)
+    page.route(re.compile("/api/.*(/live$|/stats/summary)"), lambda route: route.abort() if held == () else held.append(route))
+    page.goto(f"{window.base}/app/live")
+    expect(stream.locator(".skeleton")).to_be_visible()
+    waiting, held = held, ()
+    for route in waiting:
+        route.abort()
+    expect(stream.get_by_role("heading", name="Connection lost. Retrying …")).to_be_visible()
+    assert page.get_by_text(re.compile("No visits|Waiting for visits")).count() == 0 and page.locator(".metric-count").all_inner_texts() == ["", ""]
+    stream.get_by_role("button", name="Try again").click()
+    page.unroute_all()
+    expect(stream.get_by_role("heading", name="Waiting for visits")).to_be_visible()
+    expect(page.locator(".metric-count")).to_have_text(["0", "0"])
+    page.route("**/stats/summary*", lambda route: route.abort())
+    expect(page.get_by_role("status").filter(has_text="Connection lost.")).to_have_text(re.compile(r"Retrying … As of \d\d:\d\d:\d\d$"))
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    page.unroute_all()
+    expect(page.get_by_text("Connected")).to_be_visible()

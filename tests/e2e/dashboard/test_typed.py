@@ -12,6 +12,7 @@ from waiting import wait_until
 
 from dashboard.browser import PASSWORD, expect
 from dashboard.test_journeys import act, row
+from dashboard.test_workspaces import act as act_on
 
 
 @pytest.fixture
@@ -58,6 +59,21 @@ def test_an_address_is_shortened_and_copied_from_anywhere(page, window, user):
         page.keyboard.press("Escape")
 
 
+def test_the_box_shows_slugs_that_begin_with_the_words_first_and_destinations_last(page, window, user):
+    word = f"w{secrets.token_hex(4)}"
+    slugs = [word, f"{word}-b", f"a-{word}"]
+    for slug in (slugs[1], slugs[0], slugs[2]):
+        user.create(slug=slug)
+    # So many newer ones lead there that the newest alone would hide the others.
+    for i in range(21):
+        user.create(f"https://example.com/{word}/{i}")
+    slugs.append(user.create(title=f"About {word}")["slug"])
+    window.goto("/tags")
+    page.keyboard.press("Control+k")
+    page.keyboard.type(word.upper())
+    expect(page.get_by_role("option")).to_contain_text([*(f"/{slug}" for slug in slugs), f"{word}/20", f"{word}/19"])
+
+
 def test_what_is_typed_before_the_box_is_there_arrives(page, window, user):
     held = []
     page.route(re.compile("/assets/command-"), lambda route: held.append(route))
@@ -69,6 +85,33 @@ def test_what_is_typed_before_the_box_is_there_arrives(page, window, user):
     held[0].continue_()
     expect(page.get_by_role("combobox", name="Find or shorten")).to_have_value("cable")
     expect(page.get_by_role("dialog")).to_have_count(1)
+
+
+def test_a_form_says_itself_what_is_missing_or_wrong(page, window, form):
+    create = form.get_by_role("button", name="Create link")
+    create.click()
+    field = form.get_by_label("Destination", exact=True)
+    expect(field).to_be_focused()
+    expect(field).to_have_accessible_description("Please fill this in.")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    assert window.violations() == []
+    field.fill("https://example.com/")
+    expect(form.get_by_text("Please fill this in.")).to_have_count(0)
+    # The part that has the first wrong field opens.
+    end = form.get_by_text("Start, end and limit")
+    limit = form.get_by_label("Maximum visits (people)")
+    end.click()
+    limit.fill("0")
+    end.click()
+    expect(limit).to_be_hidden()
+    create.click()
+    expect(limit).to_be_focused()
+    expect(limit).to_have_accessible_description(re.compile("A whole number, at least 1."))
+    window.goto("/account")
+    page.get_by_label("E-mail address").fill("nobody")
+    page.get_by_role("button", name="Change address").click()
+    expect(page.get_by_label("E-mail address")).to_have_accessible_description("Not an e-mail address like name@example.com.")
+    expect(page.get_by_label("E-mail address")).to_be_focused()
 
 
 # Letter by letter, however busy the machine is.
@@ -91,6 +134,8 @@ def test_a_name_is_checked_while_it_is_typed_with_one_request_at_a_time(page, wi
     said = form.locator(".field", has=page.get_by_label("Short name", exact=True)).get_by_role("status")
     name.evaluate(TYPE_AT_ONCE, before.lower())
     expect(said).to_have_text("Taken.")
+    expect(name).to_have_attribute("aria-invalid", "true")
+    expect(name).to_have_accessible_description("Taken.")
     assert window.violations() == []
     assert asked == [before.lower()], "nothing is asked while somebody types on"
     for typed, text in ((f"free-{secrets.token_hex(4)}", "Free."), ("api", "Reserved."), ("a b", re.compile("^Letters, digits")), ("a/b", re.compile("^Letters, digits")), ("", "")):
@@ -174,7 +219,7 @@ def test_a_draft_is_kept_over_a_reload_and_gone_after_it_is_sent_or_with_the_log
     form.get_by_label("Title", exact=True).fill("Half done")
     form.locator("summary", has_text="Password").click()
     form.get_by_label("Password", exact=True).fill("open sesame")
-    wait_until(lambda: "Half done" in drafts(page), 60, "the draft to be kept")
+    wait_until(lambda: "Half done" in drafts(page), "the draft to be kept")
     assert "open sesame" not in page.evaluate("JSON.stringify(localStorage)")
     page.reload()
     expect(form.get_by_label("Title", exact=True)).to_have_value("Half done")
@@ -185,7 +230,7 @@ def test_a_draft_is_kept_over_a_reload_and_gone_after_it_is_sent_or_with_the_log
     window.goto("/links?edit=new")
     expect(form.get_by_label("Title", exact=True)).to_have_value("")
     form.get_by_label("Destination", exact=True).fill("https://example.com/other")
-    wait_until(lambda: "other" in drafts(page), 60, "the draft to be kept")
+    wait_until(lambda: "other" in drafts(page), "the draft to be kept")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Keep as a draft").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -198,7 +243,7 @@ def test_a_draft_belongs_to_who_typed_it_and_leaving_asks_once(page, window, use
     window.goto("/tags")
     page.keyboard.press("c")
     page.get_by_label("Title", exact=True).fill("Only mine")
-    wait_until(lambda: "Only mine" in drafts(page), 60, "the draft to be kept")
+    wait_until(lambda: "Only mine" in drafts(page), "the draft to be kept")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Keep as a draft").click()
     expect(page.get_by_role("heading", level=1, name="Tags")).to_be_visible()
@@ -267,7 +312,7 @@ def test_an_import_whose_session_ends_goes_on_after_the_login(page, window, user
     page.get_by_role("button", name="Create 250 links").click()
     login = page.get_by_role("dialog", name="Your session has ended")
     expect(login).to_be_visible()
-    expect(page.get_by_text("Created: 100 · Refused: 0 · Left: 150")).to_be_visible()
+    expect(page.get_by_text("Created: 100 · With errors: 0 · Left: 150")).to_be_visible()
     login.get_by_label("Password", exact=True).fill(PASSWORD)
     page.keyboard.press("Enter")
     expect(page.get_by_text("250 links created.")).to_be_visible()
@@ -320,7 +365,7 @@ def test_a_draft_that_is_older_than_the_link_asks_when_it_is_back(page, window, 
     window.goto(f"/links?edit={link['id']}")
     form = page.get_by_role("dialog", name="Edit")
     form.get_by_label("Title", exact=True).fill("Mine")
-    wait_until(lambda: "Mine" in drafts(page), 60, "the draft to be kept")
+    wait_until(lambda: "Mine" in drafts(page), "the draft to be kept")
     page.reload()
     expect(form).to_contain_text("Your draft is back.")
     expect(page.get_by_role("dialog")).to_have_count(1)
@@ -348,7 +393,7 @@ def test_a_share_is_kept_as_a_draft_until_it_is_made_without_its_password(page, 
     form.get_by_label("Text", exact=True).fill("An hour of work")
     form.get_by_label("Password", exact=True).fill("open sesame")
     form.get_by_label("Logo", exact=True).set_input_files(logo())
-    wait_until(lambda: "An hour of work" in drafts(page), 60, "the draft to be kept")
+    wait_until(lambda: "An hour of work" in drafts(page), "the draft to be kept")
     assert "open sesame" not in page.evaluate("JSON.stringify(localStorage)")
     assert window.violations() == []
     page.reload()
@@ -378,19 +423,19 @@ def test_a_share_is_kept_as_a_draft_until_it_is_made_without_its_password(page, 
     assert (share["title"], share["text"]) == ("A report", "An hour of work")
     # The same while it is edited.
     window.goto("/shares")
-    page.get_by_role("button", name="Edit: A report").click()
+    act_on(page, "A report", "Edit")
     edit = page.get_by_role("dialog", name="Edit")
     edit.get_by_label("Title", exact=True).fill("A better one")
     page.keyboard.press("Escape")
     question.get_by_role("button", name="Keep as a draft").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    page.get_by_role("button", name="Edit: A report").click()
+    act_on(page, "A report", "Edit")
     expect(edit.get_by_label("Title", exact=True)).to_have_value("A better one")
     edit.get_by_role("button", name="Discard", exact=True).click()
     expect(edit.get_by_label("Title", exact=True)).to_have_value("A report")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    wait_until(lambda: "A better one" not in drafts(page), 60, "no draft")
+    wait_until(lambda: "A better one" not in drafts(page), "no draft")
     # The address of the share is there until the logout.
     assert "#wmshare_" in drafts(page)
     window.log_out()
@@ -463,7 +508,7 @@ def test_a_new_account_makes_its_first_link_in_the_list(window):
     assert window.violations() == []
     page.get_by_label("Address to shorten").fill("example.com/first")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("region", name="Your short link")).to_contain_text("created and copied.")
+    expect(page.get_by_role("status")).to_contain_text("created and copied.")
     expect(page.get_by_role("row").filter(has_text="example.com/first")).to_have_count(1)
 
 
@@ -497,13 +542,14 @@ def test_all_links_that_match_get_a_new_destination_and_back(page, window, user)
     dialog.get_by_label("Replace with").fill("https://new.example/")
     expect(dialog.get_by_role("status")).to_contain_text("53 links change.")
     expect(dialog.get_by_role("row")).to_have_count(51)
+    expect(dialog.get_by_role("button", name="Change 53 links")).to_be_in_viewport()
     assert window.violations() == []
     dialog.get_by_role("button", name="Change 53 links").click()
     expect(page.get_by_text("53 links changed.")).to_be_visible()
     found = lambda: sorted(link["original_url"] for page in (1, 2) for link in user.call("GET", f"/api/links?tag=moved&limit=100&page={page}").json["links"])  # noqa: E731
     assert found() == sorted(f"https://new.example/{i}?keep={i}" for i in range(53))
     page.get_by_role("button", name="Undo").click()
-    wait_until(lambda: found() == sorted(link["original_url"] for link in links), 60, "the old destinations")
+    wait_until(lambda: found() == sorted(link["original_url"] for link in links), "the old destinations")
 
 
 def test_the_app_can_be_installed_and_says_when_it_is_offline(page, window):

@@ -19,6 +19,7 @@ VARIANTS = {
 # What can be pressed and is less than 44 pixels high.
 SMALL = """[...document.querySelectorAll("a, button, input, select, textarea")]
     .filter((each) => each.getBoundingClientRect().height < 44).map((each) => each.outerHTML)"""
+FONT = "document.fonts.ready.then(() => [...document.fonts].map((each) => each.status))"
 LOGO = "document.querySelector('.brand img').naturalWidth"
 
 
@@ -49,6 +50,7 @@ def judge(window, name):
     assert window.overflow() <= 0, name
     assert window.page.evaluate(SMALL) == [], name
     assert window.page.evaluate(LOGO) > 0, name
+    assert window.page.evaluate(FONT) == ["loaded"], name
     assert window.page.locator("script, [onerror]").count() == 0, name
 
 
@@ -65,6 +67,7 @@ def test_each_page_is_accessible_and_runs_nothing_that_others_wrote(opened, user
     window.page.get_by_role("button").click()
     expect(window.page.locator("#password[aria-invalid]")).to_be_focused()
     judge(window, "wrong password")
+    assert window.page.locator(f"footer a[href$='/report?link={locked['short_url']}']").count() == 1, "a password hides nobody"
     assert window.page.goto(f"{window.base}/{gone['slug']}").status == 410
     judge(window, "gone")
 

@@ -100,7 +100,7 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     expect(page.get_by_role("heading", level=1)).to_have_text("Members")
     expect(page).to_have_url(re.compile(r"/app/w/\d+/members$"))
     expect(page.get_by_role("button", name="Workspace: Acme & Söhne")).to_be_visible()
-    expect(page.get_by_text("You are alone here.")).to_be_visible()
+    expect(page.get_by_text("Only you so far.")).to_be_visible()
 
     page.get_by_role("button", name="Invite").click()
     dialog = page.get_by_role("dialog", name="Invite to Acme & Söhne")
@@ -110,10 +110,10 @@ def test_an_owner_makes_a_workspace_and_invites_a_colleague_who_has_no_account(w
     page.keyboard.type("nobody")
     dialog.get_by_role("radio", name=re.compile("^Editor")).check()
     page.get_by_label("E-mail address").fill(colleague)
-    dialog.get_by_role("button", name="Make invitation").click()
-    shown = page.get_by_role("dialog", name="Invitation made")
+    dialog.get_by_role("button", name="Create invitation").click()
+    shown = page.get_by_role("dialog", name="Invitation created")
     expect(shown).to_contain_text(f"Send this link to {colleague}.")
-    expect(page.get_by_text("You are alone here.")).to_have_count(0)
+    expect(page.get_by_text("Only you so far.")).to_have_count(0)
     shown.get_by_role("button", name="Copy").click()
     address = page.evaluate("navigator.clipboard.readText()")
     assert address.startswith(f"{window.base}/app/invitation#") and address == shown.locator(".secret").inner_text()
@@ -164,14 +164,14 @@ def test_an_administrator_of_the_instance_invites_somebody_who_then_has_an_accou
     window.press("Invite")
     window.page.keyboard.type(email)
     window.page.keyboard.press("Enter")
-    address = window.page.get_by_role("dialog", name="Invitation made").locator(".secret").inner_text()
+    address = window.page.get_by_role("dialog", name="Invitation created").locator(".secret").inner_text()
     window.press("Done")
     expect(window.page.get_by_role("listitem").filter(has_text=email)).to_be_visible()
     assert window.violations() == []
     guest = browser.open()
     guest.page.goto(address)
     expect(guest.page.get_by_role("heading", level=1)).to_have_text("Join \"><img src=x onerror=alert(0)>")
-    expect(guest.page.get_by_role("main")).to_contain_text("An administrator of this server invites")
+    expect(guest.page.get_by_role("main")).to_contain_text(f"{user.email} invites")
     guest.page.get_by_label("E-mail address").fill(email)
     guest.page.get_by_label("Password").fill(PASSWORD)
     guest.page.get_by_role("button", name="Create account and accept").click()
@@ -182,6 +182,12 @@ def test_an_administrator_of_the_instance_invites_somebody_who_then_has_an_accou
     window.page.get_by_role("searchbox").press_sequentially(email)
     expect(window.page.locator("tbody tr")).to_have_count(1)
     expect(row(window.page, email)).to_be_visible()
+    window.choose("Actions for .*", -1)
+    dialog = window.page.get_by_role("dialog", name=f"Delete the account of {email}?")
+    expect(dialog).to_contain_text("end with their links")
+    dialog.get_by_role("button", name="Delete account").click()
+    expect(window.page.get_by_text("Account deleted.")).to_be_visible()
+    expect(window.page.get_by_text("No account found")).to_be_visible()
 
 
 def test_an_invitation_is_revoked_and_its_address_is_worth_nothing(team, enter, browser):
@@ -211,7 +217,7 @@ def test_somebody_who_is_logged_in_with_another_address_is_told_and_comes_in_wit
     window = enter(user)
     page = window.page
     page.goto(f"{window.base}/app/invitation#{address.partition('#')[2]}")
-    expect(page.get_by_text(f"or ask whoever invited you to invite {user.email}.")).to_be_visible()
+    expect(page.get_by_text(f"or ask {team.owner.email} to invite {user.email}.")).to_be_visible()
     expect(page.get_by_role("button", name="Accept the invitation")).to_have_count(0)
     assert window.violations() == []
     page.get_by_role("main").get_by_role("button", name="Log out").click()
@@ -249,6 +255,9 @@ def test_an_editor_makes_links_and_moves_them_to_a_workspace_of_their_own_and_ba
     assert visitor.follow(link["slug"]).status == 302
     page.get_by_role("button", name="Undo").click()
     expect(row(page, "Ours")).to_have_count(1)
+    act(page, "Ours", "Move to another workspace")
+    expect(dialog).to_contain_text("Only members of Personal will see them")
+    page.keyboard.press("Escape")
     assert {each["id"] for each in team.links()} >= {link["id"], other["id"]}
     # Nothing that only an administrator may do is offered.
     page.get_by_role("link", name="Members").click()
@@ -256,7 +265,11 @@ def test_an_editor_makes_links_and_moves_them_to_a_workspace_of_their_own_and_ba
     expect(page.get_by_role("button", name="Invite")).to_have_count(0)
     page.get_by_role("link", name="Settings", exact=True).click()
     expect(page.get_by_text("Your role here: Editor")).to_be_visible()
-    expect(page.get_by_role("main").get_by_role("button")).to_have_count(0)
+    expect(page.get_by_role("main").get_by_role("button")).to_have_text(["Leave"])
+    page.get_by_role("link", name="API keys").click()
+    page.get_by_role("button", name="Create API key").first.click()
+    expect(page.get_by_label("See members and settings")).to_be_visible()
+    expect(page.get_by_label("Change members and settings")).to_have_count(0)
 
 
 def test_a_viewer_finds_the_figures_and_no_button_that_would_be_refused(team, enter, visitor):
@@ -359,6 +372,7 @@ def test_an_owner_hands_over_and_leaves_and_the_last_one_cannot(team, enter):
     expect(page.get_by_text("Make somebody else owner before you leave.")).to_be_visible()
     expect(row(page, team.owner.email).get_by_role("button")).to_have_count(0)
     page.get_by_role("link", name="Settings", exact=True).click()
+    expect(page.get_by_text("Make somebody else owner before you leave.")).to_be_visible()
     page.get_by_label("To", exact=True).select_option(team.admin.email)
     page.get_by_role("button", name="Hand over").click()
     page.get_by_role("dialog").get_by_role("button", name="Hand over").click()
@@ -366,6 +380,7 @@ def test_an_owner_hands_over_and_leaves_and_the_last_one_cannot(team, enter):
     expect(page.get_by_role("button", name="Delete workspace")).to_have_count(0)
     roles = team.roles()
     assert (roles[team.admin.email], roles[team.owner.email]) == ("owner", "admin")
+    expect(page.get_by_role("button", name="Leave Acme")).to_be_visible()
     page.get_by_role("link", name="Members").first.click()
     act(page, team.owner.email, "Leave")
     page.get_by_role("dialog").get_by_role("button", name="Leave").click()
@@ -414,8 +429,10 @@ def test_an_administrator_of_the_instance_is_led_to_the_second_factor_of_a_forei
     expect(page.get_by_role("button", name="Set up")).to_be_visible()
     expect(page.get_by_role("button", name="Leave")).to_have_count(0)
     assert window.violations() == []
+    expect(page.get_by_role("link", name="Back to ")).to_be_visible()
     page.get_by_role("link", name="Health").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Health")
+    expect(page.get_by_role("button", name="Workspace:")).not_to_contain_text(f"Workspace {team.id}")
     page.get_by_role("button", name="Workspace:").click()
     page.get_by_role("menuitem").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Links")
@@ -487,7 +504,7 @@ def test_an_expired_invitation_stays_in_the_list_to_invite_again_and_its_holder_
     guest = browser.open()
     guest.goto(f"/invitation#{first.partition('#')[2]}")
     expect(guest.page.get_by_role("main")).to_contain_text("Its week is over.")
-    expect(guest.page.get_by_role("main")).to_contain_text("It was for Acme. Somebody there can invite you again.")
+    expect(guest.page.get_by_role("main")).to_contain_text(f"It was for Acme. {team.owner.email} can invite you again.")
     guest.close()
     window = enter(team.owner)
     page = window.page
@@ -498,8 +515,8 @@ def test_an_expired_invitation_stays_in_the_list_to_invite_again_and_its_holder_
     dialog = page.get_by_role("dialog", name="Invite to Acme")
     expect(dialog.get_by_label("E-mail address")).to_have_value(email)
     expect(dialog.get_by_role("radio", name=re.compile("^Viewer"))).to_be_checked()
-    dialog.get_by_role("button", name="Make invitation").click()
-    shown = page.get_by_role("dialog", name="Invitation made")
+    dialog.get_by_role("button", name="Create invitation").click()
+    shown = page.get_by_role("dialog", name="Invitation created")
     secret = shown.locator(".secret").inner_text()
     shown.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
@@ -516,7 +533,7 @@ def test_an_expired_invitation_stays_in_the_list_to_invite_again_and_its_holder_
     expect(page.get_by_role("dialog")).to_contain_text("Invited already. A new invitation ends the one before.")
     # One sentence says what is wrong.
     page.get_by_label("E-mail address").fill(team.editor.email)
-    page.get_by_role("dialog").get_by_role("button", name="Make invitation").click()
+    page.get_by_role("dialog").get_by_role("button", name="Create invitation").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_have_text("Already a member.")
     expect(page.locator(".field-error")).to_have_count(0)
 
@@ -561,6 +578,17 @@ def test_a_role_that_somebody_else_changes_shows_without_a_reload(team, enter):
         expect(page.get_by_role("link", name="API keys")).to_have_count(keys)
         expect(page.get_by_role("button", name="Invite")).to_have_count(keys)
         page.get_by_role("link", name="Tags").first.click()
+
+
+def test_the_page_of_members_follows_a_role_while_it_is_open_and_says_who_invites(team, enter):
+    window = enter(team.editor)
+    window.goto(f"/w/{team.id}/members")
+    ask = window.page.get_by_text("Owners and administrators invite people")
+    expect(ask).to_be_visible()
+    me = team.editor.call("GET", "/api/auth/me").json["user"]["id"]
+    team.call("PATCH", f"/members/{me}", {"role": "admin"})
+    expect(window.page.get_by_role("button", name="Invite")).to_be_visible()
+    expect(ask).to_have_count(0)
 
 
 def test_a_workspace_is_deleted_only_after_its_name_and_restored(team, enter):

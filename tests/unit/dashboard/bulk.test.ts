@@ -16,12 +16,25 @@ test("a line without a header that is one address is one address", () => {
     "https://a.example/?q=a|b,c",
     "http://192.168.0.1/a,b",
   ];
-  for (const line of lines) assert.deepEqual(links(line), [{ original_url: line }]);
+  const isOne = { destination: -1 };
+  for (const line of lines) assert.deepEqual(links(line, isOne), [{ original_url: line }]);
   const text = lines.join("\r\n");
-  assert.deepEqual(links(text).map((link) => link.original_url), lines);
-  assert.deepEqual(links("  a.example/1,2 \n\n"), [{ original_url: "https://a.example/1,2" }]);
+  assert.deepEqual(links(text, isOne).map((link) => link.original_url), lines);
+  assert.deepEqual(links("  a.example/1,2 \n\n", isOne), [{ original_url: "https://a.example/1,2" }]);
   assert.deepEqual(links('"https://a.example/?ids=1,2,3"\n"https://b.example/"'), [{ original_url: "https://a.example/?ids=1,2,3" }, { original_url: "https://b.example/" }]);
-  assert.deepEqual(links("https://a.example/my file, 2"), [{ original_url: "https://a.example/my%20file,%202" }]);
+  assert.deepEqual(links("https://a.example/my file, 2", isOne), [{ original_url: "https://a.example/my%20file,%202" }]);
+});
+
+test("a separator behind an address is a question, not a part of the address", () => {
+  for (const text of ["https://a.example/,spring", "https://a.example/;spring", "https://b.example/\na.example,spring\n"]) {
+    const asked = parseBulk(text, []);
+    assert.deepEqual([asked.items, asked.unclear?.map(({ cells }) => cells[1])], [[], ["spring"]], text);
+    assert.equal(links(text, { destination: 0 }).at(-1)?.slug, "spring", text);
+    assert.equal(links(text, { destination: -1 }).at(-1)?.slug, undefined, text);
+  }
+  assert.deepEqual(links("https://a.example/\tspring"), [{ original_url: "https://a.example/", slug: "spring" }]);
+  const [one, two] = links('https://a.example/;spring;"Sale, all";a|b\nhttps://b.example/;autumn', { destination: 0 });
+  assert.deepEqual([one, two], [{ original_url: "https://a.example/", slug: "spring", title: "Sale, all", tags: ["a", "b"] }, { original_url: "https://b.example/", slug: "autumn" }]);
 });
 
 test("several addresses in one line are several links, and a mark behind one is none of it", () => {
@@ -133,7 +146,7 @@ test("a table without a header asks as well if its first column has no address",
 test("words before addresses are no header", () => {
   const text = "Hello, these are the links\nhttps://a.example/\nhttps://b.example/\nhttps://c.example/";
   assert.deepEqual(faults(text), ["url-scheme", undefined, undefined, undefined]);
-  assert.deepEqual(faults("my links:\nhttps://a.example/?ids=1,2"), ["url-scheme", undefined]);
+  assert.deepEqual(faults("my links:\nhttps://a.example/?ids=1"), ["url-scheme", undefined]);
   const alike = "Hello, links:\nhttps://a.example/1,2\nhttps://b.example/3,4";
   assert.deepEqual(links(alike, { destination: -1 }).slice(1), [{ original_url: "https://a.example/1,2" }, { original_url: "https://b.example/3,4" }]);
 });

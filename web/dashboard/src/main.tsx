@@ -14,9 +14,10 @@ const root = document.getElementById("app") as HTMLElement;
 applyTheme();
 startRouter();
 followTranslation(root);
-await Promise.all([loadLanguage(), startSession(), loadInstance()]);
+const started = Promise.all([startSession(), loadInstance()]);
+await loadLanguage();
 root.textContent = "";
-render(<App />, root);
+render(<App started={started} />, root);
 
 /** Browsers that require trusted types take a constant address only through a policy. Over plain http there are no service workers. */
 function registerWorker(): void {

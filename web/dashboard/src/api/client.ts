@@ -26,9 +26,9 @@ export class ApiError extends Error {
     return this.problem?.type.match(/\/problems\/([a-z-]+)$/)?.[1] ?? "";
   }
 
-  /** Whether the same request may well succeed in a moment. */
+  /** Whether the same request may well succeed in a moment: the server failed, or a proxy does not reach it. */
   get isTemporary(): boolean {
-    return this.status === 0 || this.status === 503;
+    return this.status === 0 || this.status >= 500;
   }
 
   /** Field errors by the name of the field: the first part of the JSON pointer. */
@@ -51,6 +51,7 @@ async function send(method: string, path: string, { params = {}, headers, body, 
   const query = values.filter(([, value]) => value !== undefined && value !== null).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
   const type: Record<string, string> = body === undefined ? {} : { "Content-Type": "application/json" };
   const response = await fetch(query.length > 0 ? `${place}?${query.join("&")}` : place, { method, body: JSON.stringify(body), signal, headers: { ...type, ...params.header, ...headers } });
+  if (response.ok && method !== "GET" && /^\/api\/(links|tags)\/./.test(path)) handlers.onChanged();
   if (response.ok && parseAs === "blob") return { data: await response.blob(), response };
   const text = await response.text();
   if (response.ok) return { data: text === "" ? undefined : JSON.parse(text), response };
@@ -77,7 +78,7 @@ const caller = (method: string) => (path: string, options?: Options) => call(met
 /** With the types of openapi-fetch and a tenth of its code. */
 export const api = { GET: caller("GET"), POST: caller("POST"), PUT: caller("PUT"), PATCH: caller("PATCH"), DELETE: caller("DELETE") } as unknown as Client<paths>;
 
-interface RejectionHandlers {
+interface Handlers {
   /** The session has ended. Whether the person is logged in again. */
   onUnauthorized: () => Promise<boolean>;
   /** The server does not know the time zone. */
@@ -86,12 +87,14 @@ interface RejectionHandlers {
   onLoginNeeds: (kind: string) => void;
   /** The person may not do it, or may not see what it is about. */
   onRefused: () => void;
+  /** A link or a tag is not what it was. */
+  onChanged: () => void;
 }
 
 const nothing = () => {};
-let handlers: RejectionHandlers = { onUnauthorized: async () => false, onUnknownZone: nothing, onLoginNeeds: nothing, onRefused: nothing };
+let handlers: Handlers = { onUnauthorized: async () => false, onUnknownZone: nothing, onLoginNeeds: nothing, onRefused: nothing, onChanged: nothing };
 
-export function setRejectionHandlers(next: RejectionHandlers): void {
+export function setHandlers(next: Handlers): void {
   handlers = next;
 }
 

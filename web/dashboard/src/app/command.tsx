@@ -30,14 +30,34 @@ interface Entry {
 }
 
 const FOUND_MAX = 6;
+const RANKED_MAX = 20;
 const TYPING_MS = 150;
 
 const fits = (text: string, words: readonly string[]) => words.every((word) => text.toLowerCase().includes(word));
 
+const wordsOf = (text: string) => text.toLowerCase().split(/\s+/).filter(Boolean);
+
+/** By where the words are: at the start of the slug, in it, in the title, in the destination. */
+function rankOf({ slug, title }: Link, words: readonly string[]): number {
+  const name = slug.toLowerCase();
+  if (fits(name, words)) return name === words[0] ? 0 : name.startsWith(words[0] ?? "") ? 1 : 2;
+  return fits(title, words) ? 3 : 4;
+}
+
+/** The newest that match are not all: those whose slug begins with the words, or has them, come before. */
+async function findLinks(q: string, signal: AbortSignal): Promise<Link[]> {
+  const words = wordsOf(q);
+  const slug = words.map((word) => `'${word.replace(/[\\']/g, "\\$&")}'`).join("+slug:~");
+  const ask = (query: { filter?: string; q?: string }) => unwrap(api.GET("/api/links", { params: { query: { ...query, limit: RANKED_MAX } }, signal }));
+  const answers = await Promise.all([ask({ filter: `slug:~^${slug}` }), ask({ filter: `slug:~${slug}` }), ask({ q })]);
+  const found = new Map(answers.flatMap(({ links }) => links.map((link) => [link.id, link])));
+  return [...found.values()].sort((a, b) => rankOf(a, words) - rankOf(b, words)).slice(0, FOUND_MAX);
+}
+
 function useLinks(words: string): readonly Link[] {
   const q = useThrottled(words, TYPING_MS);
-  const { data } = useQuery(q === "" ? null : `command ${q}`, (signal) => unwrap(api.GET("/api/links", { params: { query: { q, limit: FOUND_MAX } }, signal })));
-  return q === "" ? [] : (data?.links ?? []);
+  const { data } = useQuery(q === "" ? null : `command ${q}`, (signal) => findLinks(q, signal));
+  return q === "" ? [] : (data ?? []);
 }
 
 /** Gives a new link the title of its page, unless somebody was quicker. The link was not made to wait for it. */
@@ -88,7 +108,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
   const [isBusy, setBusy] = useState(false);
   const [fault, setFault] = useState("");
   const list = useId();
-  const words = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf(text);
   const isUrl = looksLikeUrl(text);
   const links = useLinks(isUrl || !can("viewer") ? "" : text.trim());
   const workspaces = useWorkspaces();
@@ -128,7 +148,7 @@ export default function Command({ onClose }: { onClose: () => void }) {
       : [];
     const isAdmin = currentUser()?.role === "admin";
     const pages = pagesOf((access) => (access === "person" || access === "anyone" ? true : access === "administrator" ? isAdmin : can(access))).map(
-      ([path, { icon = "right", title }]): Entry => ({ id: path, icon, text: t(title), note: t("command.page"), run: go(href(path)) }),
+      ([path, { icon = "right", title }]): Entry => ({ id: path, icon, text: t(title), note: "", run: go(href(path)) }),
     );
     const others = workspaces.filter((each) => !each.deleted_at && each.id !== currentWorkspaceId());
     const rooms = others.map((each): Entry => ({ id: `workspace-${each.id}`, icon: "home", text: each.name, note: t("workspace"), run: go(inWorkspace(each.id)) }));

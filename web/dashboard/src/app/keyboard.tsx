@@ -38,7 +38,7 @@ function search(): void {
 }
 
 function create(): void {
-  if (!currentUser()) return document.querySelector<HTMLInputElement>("#new-url")?.focus();
+  if (!currentUser()) return document.querySelector<HTMLInputElement>(".shorten input")?.focus();
   if (can("editor") && currentPlace().path !== "/links") navigate(href("/links", { edit: "new" }));
 }
 

@@ -1,6 +1,6 @@
 import { useLayoutEffect } from "preact/hooks";
 import { createStore, useStore } from "../lib/store";
-import { currentWorkspaceId } from "../lib/workspace";
+import { currentWorkspaceId, setCurrentWorkspaceId } from "../lib/workspace";
 import { isOfWorkspace } from "./routes";
 
 const BASE = "/app";
@@ -135,6 +135,7 @@ function followInside(event: MouseEvent): void {
 }
 
 export function startRouter(): void {
+  setCurrentWorkspaceId(here().workspace ?? 0); // until the server has said whether the person may see it
   addEventListener("popstate", followHistory);
   document.addEventListener("click", followInside);
 }

@@ -1,8 +1,9 @@
-import { api, ApiError, asApiError, setRejectionHandlers, unwrap, type User, type Workspace } from "../api/client";
+import { api, ApiError, asApiError, setHandlers, unwrap, type User, type Workspace } from "../api/client";
 import { t } from "../i18n";
 import { forgetDrafts } from "../lib/drafts";
 import { forgetValues } from "../lib/filters";
 import { isAtLeast, type Role } from "../lib/roles";
+import { readLocal, writeLocal } from "../lib/local";
 import { createStore, useStore } from "../lib/store";
 import { currentWorkspaceId, setCurrentWorkspaceId, startIn } from "../lib/workspace";
 import { currentPlace, href, navigate } from "./router";
@@ -11,6 +12,12 @@ import { forgetUndo } from "./toasts";
 
 /** undefined: not known yet; null: nobody is logged in. The session itself is a cookie that no script can read. */
 const user = createStore<User | null | undefined>(undefined);
+
+/**
+ * The roles in the workspace and on the server of whoever used this browser last; empty: nobody, or they logged out. Until the server has
+ * answered, the frame of the page is drawn for them.
+ */
+export const [lastRole, lastServerRole] = readLocal<[Role?, string?]>("frame", []);
 
 /** Those of the person, and the one that this document shows if an administrator of the instance looks at somebody else's. */
 const workspaces = createStore<readonly Workspace[]>([]);
@@ -21,6 +28,11 @@ const RETRY_MS = 3_000;
 let startError: ApiError | undefined;
 export const sessionError = (): ApiError | undefined => startError;
 
+/** How many reports of abuse are open, as far as an administrator of the instance has been told. */
+const openReports = createStore(0);
+export const useOpenReports = (): number => useStore(openReports);
+export const setOpenReports = (count = 0): void => openReports.set(count);
+
 export const useUser = (): User | null | undefined => useStore(user);
 export const currentUser = (): User | null | undefined => user.get();
 
@@ -29,16 +41,20 @@ export function setUser(next: User | null): void {
   else {
     forgetValues();
     forgetUndo();
+    setCurrentWorkspaceId(0);
   }
+  writeLocal("frame", next ? [currentWorkspace()?.role ?? "", next.role] : []);
   user.set(next);
 }
 
 export const useWorkspaces = (): readonly Workspace[] => useStore(workspaces);
+/** Where the person may move links to. */
+export const useMoveTargets = (): readonly Workspace[] => useWorkspaces().filter((each) => !each.deleted_at && each.id !== currentWorkspaceId() && isAtLeast(each.role, "editor"));
 /** The one that this document shows; undefined for somebody who has none, or once it is deleted. */
 export const currentWorkspace = (): Workspace | undefined => workspaces.get().find((each) => each.id === currentWorkspaceId() && !each.deleted_at);
 
 /** Whether the person may do in this workspace what needs that role. A change draws the page anew. */
-export const can = (least: Role): boolean => isAtLeast(currentWorkspace()?.role, least);
+export const can = (least: Role): boolean => isAtLeast(user.get() === undefined ? lastRole : currentWorkspace()?.role, least);
 
 /** After a change of this workspace, or of the person's role in it. */
 export function changeWorkspace(change: Partial<Workspace>): void {
@@ -123,9 +139,10 @@ export function refreshRoles(isRefused = false): void {
 }
 
 async function askRoles(): Promise<void> {
-  const [{ user: person }, { workspaces: list }] = await Promise.all([unwrap(api.GET("/api/auth/session")), unwrap(api.GET("/api/workspaces"))]);
+  const [{ user: person, open_reports }, { workspaces: list }] = await Promise.all([unwrap(api.GET("/api/auth/session")), unwrap(api.GET("/api/workspaces"))]);
   const known = user.get();
   if (!known || person?.id !== known.id) return;
+  setOpenReports(open_reports);
   const id = currentWorkspaceId();
   const isForeign = id !== 0 && person.role === "admin" && !list.some((each) => each.id === id);
   const foreign = isForeign ? await loadForeign(id) : undefined;
@@ -182,10 +199,11 @@ export function giveUpSession(): void {
 
 /** Finds out who is logged in. If that fails, it goes on trying until it is known. */
 export async function startSession(): Promise<void> {
-  setRejectionHandlers({ onUnauthorized: waitForLogin, onUnknownZone: leaveZone, onLoginNeeds: refuse, onRefused: () => refreshRoles(true) });
+  setHandlers({ onUnauthorized: waitForLogin, onUnknownZone: leaveZone, onLoginNeeds: refuse, onRefused: () => refreshRoles(true), onChanged: forgetUndo });
   addEventListener("focus", () => refreshRoles());
   try {
     const answer = await unwrap(api.GET("/api/auth/session"));
+    setOpenReports(answer.open_reports);
     if (answer.user) await enterWorkspace(answer.user);
     if (user.get() === undefined) setUser(answer.user); // nobody has logged in meanwhile
   } catch (cause) {
@@ -202,6 +220,7 @@ export async function login(email: string, password: string, code = ""): Promise
   const answer = await unwrap(api.GET("/api/auth/session"));
   // The browser keeps no cookies here, or keeps this one over https only.
   if (!answer.user) throw new ApiError(401, { type: "/problems/no-cookie", title: "", status: 401, detail: "", instance: "" }, "", 0);
+  setOpenReports(answer.open_reports);
   await enterWorkspace(answer.user);
   setUser(answer.user);
 }

@@ -10,19 +10,25 @@ import { href, inWorkspace, navigate, usePlace } from "./router";
 import { routeOf } from "./routes";
 import { asApiError } from "../api/client";
 import { explain } from "../components/feedback";
-import { can, currentUser, currentWorkspace, logout, useUser, useWorkspaces } from "./session";
+import { can, currentUser, currentWorkspace, lastServerRole, logout, useOpenReports, useUser, useWorkspaces } from "./session";
 import { keepSetting, showTheme, type Theme, useTheme } from "./settings";
 import { notify } from "./toasts";
 
 const isAt = (here: string, path: string) => here === path || here.startsWith(`${path}/`) || (path === "/links" && here === "/");
 
-function NavLink({ path, text, isTab = false }: { path: string; text: string; isTab?: boolean }) {
+function NavLink({ path, text, isTab = false, count = 0 }: { path: string; text: string; isTab?: boolean; count?: number }) {
   const isHere = isAt(usePlace().path, path);
   const icon = routeOf(path)?.icon;
   return (
     <a class={isTab ? undefined : "nav-link"} href={href(path)} aria-current={isHere ? "page" : undefined}>
       {icon && <Icon name={icon} />}
       {text}
+      {count > 0 && (
+        <span class="badge badge-blocked nav-count">
+          {count > 99 ? "99+" : count}
+          <span class="visually-hidden"> {t("report.state.open")}</span>
+        </span>
+      )}
     </a>
   );
 }
@@ -32,13 +38,13 @@ function Switcher() {
   const here = currentWorkspace();
   const open = useWorkspaces().filter((each) => !each.deleted_at);
   const mayCreate = useMayCreateWorkspace(currentUser());
-  const items: MenuItem[] = open.map((each) => ({ text: each.name, icon: each === here ? "check" : "home", run: () => navigate(inWorkspace(each.id)) }));
+  const items: MenuItem[] = open.map((each) => ({ text: each.name, icon: "home", isOn: each === here, run: () => navigate(inWorkspace(each.id)) }));
   return (
     <div class="switcher">
       <Menu label={t("workspace.switch")} items={[...items, ...(mayCreate ? [{ text: t("workspace.create"), icon: "plus", run: () => navigate(href("/workspaces", { new: 1 })) } as const] : []), { text: t("workspaces.manage"), icon: "list", run: () => navigate(href("/workspaces")) }]}>
         <Logo />
         <span>
-          <span class="visually-hidden">{t("workspace")}:</span> {here?.name ?? t("none")}
+          <span class="visually-hidden">{t("workspace")}:</span> {currentUser() ? (here?.name ?? t("none")) : <i class="bone" />}
         </span>
         <Icon name="switch" />
       </Menu>
@@ -47,6 +53,7 @@ function Switcher() {
 }
 
 function Navigation({ isAdmin }: { isAdmin: boolean }) {
+  const openReports = useOpenReports();
   return (
     <nav class="nav" aria-label={t("navigation")}>
       {can("viewer") && (
@@ -68,7 +75,7 @@ function Navigation({ isAdmin }: { isAdmin: boolean }) {
           <NavLink path="/admin/health" text={t("health")} />
           <NavLink path="/admin/users" text={t("users")} />
           <NavLink path="/admin/hosts" text={t("hosts")} />
-          <NavLink path="/admin/reports" text={t("reports")} />
+          <NavLink path="/admin/reports" text={t("reports")} count={openReports} />
           <NavLink path="/admin/mail" text={t("mail")} />
           <NavLink path="/admin/apps" text={t("apps")} />
           <NavLink path="/admin/audit" text={t("audit")} />
@@ -99,7 +106,7 @@ function TabBar() {
 }
 
 /** Language and theme: of the account if somebody is logged in. */
-export function Preferences() {
+export function Preferences({ hasLabels = false }: { hasLabels?: boolean }) {
   const theme = useTheme();
   const language = useLanguage();
   const chooseLanguage = (next: string) => {
@@ -111,13 +118,13 @@ export function Preferences() {
     if (currentUser()) void keepSetting({ theme: next });
   };
   return (
-    <div class="preferences">
-      <SelectField isLabelHidden label={t("language")} value={language} options={Object.entries(languages).map(([code, { name }]) => [code, name])} onChange={chooseLanguage} />
+    <div class={hasLabels ? "field-row" : "preferences"}>
+      <SelectField isLabelHidden={!hasLabels} label={t("language")} value={language} options={Object.entries(languages).map(([code, { name }]) => [code, name])} onChange={chooseLanguage} />
       <SelectField
-        isLabelHidden
+        isLabelHidden={!hasLabels}
         label={t("theme")}
         value={theme}
-        options={[["system", t("theme.system")], ["light", t("theme.light")], ["dark", t("theme.dark")]]}
+        options={(["system", "light", "dark"] as const).map((each) => [each, (hasLabels ? "" : `${t("theme")}: `) + t(`theme.${each}`)])}
         onChange={(next) => chooseTheme(next as Theme)}
       />
     </div>
@@ -131,17 +138,24 @@ function leave(): void {
   );
 }
 
-function Guest({ children, isBare }: { children: ComponentChildren; isBare: boolean }) {
+function Guest({ children, isBare, isStarted }: Pick<ShellProps, "children" | "isBare" | "isStarted">) {
   const user = useUser(); // undefined: they may be logged in
   const operator = useInstance();
   const mayRegister = operator?.registration === "open";
-  const offersLogin = ["/login", "/register"].includes(usePlace().path);
+  const { path } = usePlace();
+  const offersLogin = ["/login", "/register"].includes(path);
+  /** Its head is the client's. */
+  const isReport = path === "/shared";
+  const brand = (
+    <a class="brand" href={href("/start")}>
+      {isStarted ? operator?.operator_logo ? <img src={operator.operator_logo} alt="" /> : <Logo /> : <i class="bone" />}
+      {isStarted && <span class={isBare ? "" : "brand-name"}>{operator?.operator_name || "Waymark"}</span>}
+    </a>
+  );
   return (
     <div class="guest">
       <header class="topbar">
-        <a class="brand" href={href("/start")}>
-          {operator?.operator_logo ? <img src={operator.operator_logo} alt="" /> : <Logo />} <span class={isBare ? "" : "brand-name"}>{operator?.operator_name || "Waymark"}</span>
-        </a>
+        {!isReport && brand}
         {!isBare && user === null && !offersLogin && (
           <nav class="topbar-actions" aria-label={t("navigation")}>
             <a class="button button-quiet" href={href("/login")}>
@@ -159,6 +173,7 @@ function Guest({ children, isBare }: { children: ComponentChildren; isBare: bool
         {children}
       </main>
       <footer class="guest-foot">
+        {isReport && brand}
         <Preferences />
       </footer>
     </div>
@@ -167,12 +182,15 @@ function Guest({ children, isBare }: { children: ComponentChildren; isBare: bool
 
 interface ShellProps {
   children: ComponentChildren;
+  isGuest: boolean;
   isBare: boolean;
+  /** Whether it is known who is logged in, and what the operator calls this. */
+  isStarted: boolean;
   onHelp: () => void;
   onCommand: () => void;
 }
 
-export function Shell({ children, isBare, onHelp, onCommand }: ShellProps) {
+export function Shell({ children, isGuest, isBare, isStarted, onHelp, onCommand }: ShellProps) {
   const user = useUser();
   const { path } = usePlace();
   const [isMenuOpen, setMenuOpen] = useState(false);
@@ -185,7 +203,12 @@ export function Shell({ children, isBare, onHelp, onCommand }: ShellProps) {
   useKeys(isMenuOpen ? { Escape: closeMenu } : {});
   const command = t(can("editor") ? "command" : "search");
 
-  if (!user || isBare) return <Guest isBare={isBare}>{children}</Guest>;
+  if (isGuest)
+    return (
+      <Guest isBare={isBare} isStarted={isStarted}>
+        {children}
+      </Guest>
+    );
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -205,10 +228,10 @@ export function Shell({ children, isBare, onHelp, onCommand }: ShellProps) {
           <Icon name="search" /> <span>{command}</span> <kbd>{isMac() ? "⌘K" : "Ctrl K"}</kbd>
         </button>
         <div class={isMenuOpen ? "sidebar-body is-open" : "sidebar-body"}>
-          <Navigation isAdmin={user.role === "admin"} />
+          <Navigation isAdmin={(user ? user.role : lastServerRole) === "admin"} />
           <div class="sidebar-foot">
-            <p class="who" title={user.email}>
-              {user.name || user.email}
+            <p class="who" title={user?.email}>
+              {user ? user.name || user.email : <i class="bone" />}
             </p>
             <Menu
               label={t("account.menu")}

@@ -1,4 +1,7 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { Icon } from "../components/icons";
 import { t } from "../i18n";
+import { useLeaving } from "../lib/leave";
 import { createStore, useStore } from "../lib/store";
 
 interface Toast {
@@ -35,7 +38,7 @@ export function notify(text: string, options: { undo?: () => void; isError?: boo
   dismissLater(id, options.undo ? UNDO_MS : SHOWN_MS);
 }
 
-/** For a change after which what a message offers can no longer be undone, or has been; also for the end of a session. */
+/** After a change, what an earlier message offers would undo more than the last one, or nothing; also for the end of a session. */
 export function forgetUndo(): void {
   toasts.set(toasts.get().filter((toast) => !toast.undo));
 }
@@ -48,30 +51,48 @@ export function undoLast(): void {
   toast.undo?.();
 }
 
-export function Toasts() {
-  const shown = useStore(toasts);
+/** Into the topmost dialog: what lies behind one can be neither pressed nor heard. */
+export function homeToasts(): void {
+  const box = document.querySelector(".toasts");
+  const home = (box?.childElementCount && [...document.querySelectorAll("dialog[open]")].pop()) || document.querySelector(".toasts-home");
+  if (box && box.parentNode !== home) home?.append(box);
+}
+
+function Message({ toast }: { toast: Toast }) {
+  const element = useRef<HTMLDivElement>(null);
+  useLeaving(element);
+  useLayoutEffect(homeToasts, []);
   return (
-    <div class="toasts" role="status" aria-live="polite">
-      {shown.map((toast) => (
-        <div class={toast.isError ? "toast toast-error" : "toast"} key={toast.id}>
-          <span>{toast.text}</span>
-          {toast.undo && (
-            <button
-              type="button"
-              class="toast-undo"
-              onClick={() => {
-                dismiss(toast.id);
-                toast.undo?.();
-              }}
-            >
-              {t("undo")} <kbd>Z</kbd>
-            </button>
-          )}
-          <button type="button" class="toast-close" aria-label={t("close")} onClick={() => dismiss(toast.id)}>
-            ×
-          </button>
-        </div>
-      ))}
+    <div ref={element} class={toast.isError ? "toast toast-error" : "toast"}>
+      <Icon name={toast.isError ? "info" : "check"} />
+      <span>{toast.text}</span>
+      {toast.undo && (
+        <button
+          type="button"
+          class="button toast-undo"
+          onClick={() => {
+            dismiss(toast.id);
+            toast.undo?.();
+          }}
+        >
+          {t("undo")} <kbd>Z</kbd>
+        </button>
+      )}
+      <button type="button" class="icon-button" aria-label={t("close")} onClick={() => dismiss(toast.id)}>
+        <Icon name="close" />
+      </button>
+    </div>
+  );
+}
+
+export function Toasts() {
+  return (
+    <div class="toasts-home">
+      <div class="toasts" role="status" aria-live="polite">
+        {useStore(toasts).map((toast) => (
+          <Message toast={toast} key={toast.id} />
+        ))}
+      </div>
     </div>
   );
 }

@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
 import { api, unwrap } from "../api/client";
-import { notify } from "../app/toasts";
 import { t } from "../i18n";
 import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
@@ -29,7 +28,6 @@ export function BlockDialog({ target, text, then, onClose, onBlocked }: Props) {
       if (kind === "link") await unwrap(api.PUT("/api/admin/links/{id}/block", { params: { path: { id: target.id } }, body: { reason } }));
       else await unwrap(api.POST("/api/admin/hosts", { body: { host: name, reason } }));
       await then?.();
-      notify(t("host.blocked", { host: name }));
       onBlocked();
     });
   };

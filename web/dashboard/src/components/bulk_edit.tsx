@@ -69,7 +69,7 @@ export function EditsDialog({ title, edits, children, onClose, onDone }: EditsPr
       <form class="form" onSubmit={submit}>
         {children}
         <p role="status" class={wrong > 0 ? "field-error" : "muted"}>
-          {wrong > 0 ? tn("many.edit.wrong", wrong) : tn("many.edit.count", edits.length)}
+          {wrong > 0 ? tn("many.edit.wrong", wrong) : edits.length > 0 && tn("many.edit.count", edits.length)}
         </p>
         {edits.length > 0 && (
           <table class="table bulk-preview">
@@ -101,7 +101,7 @@ export function EditsDialog({ title, edits, children, onClose, onDone }: EditsPr
             {t("cancel")}
           </button>
           <button type="submit" class="button button-primary" disabled={isBusy || edits.length === 0 || wrong > 0}>
-            {isBusy ? t("working") : tn("many.edit.do", edits.length)}
+            {isBusy ? t("working") : edits.length > 0 ? tn("many.edit.do", edits.length) : t("save")}
           </button>
         </footer>
       </form>

@@ -2,7 +2,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hook
 import type { Schemas } from "../api/client";
 import { t } from "../i18n";
 import { lineThrough } from "../lib/line";
-import { formatChange, formatCompact, formatCount } from "../lib/format";
+import { formatChange, formatCompact, formatCount, formatTick } from "../lib/format";
 import type { Interval } from "../lib/range";
 import { formatStart, isFuture } from "../lib/starts";
 
@@ -29,17 +29,23 @@ export interface ChartProps {
 }
 
 const HEIGHT = 280;
-const [LEFT, RIGHT, TOP, BOTTOM] = [44, 20, 16, 28];
-const LABEL_WIDTH = 76;
+const [RIGHT, TOP, BOTTOM] = [20, 16, 28];
+/** At most, on average. */
+const LETTER_WIDTH = 6.8;
+const LABEL_GAP = 14;
 const DRAG_MIN = 12;
-/** So many points are seen one by one. */
-const FEW = 14;
+/** So many points are seen one by one, and so few as bars. */
+const [FEW, BARS] = [14, 3];
+const BAR_WIDTH = 96;
 
 /** How many points apart labels may stand. */
 const STEPS: Record<Interval, readonly number[]> = { hour: [1, 2, 3, 4, 6, 12, 24], day: [1, 2, 3, 7, 14, 28], week: [1, 2, 4, 8, 13, 26], month: [1, 2, 3, 6, 12] };
 
+const widthOf = (labels: readonly string[]) => Math.max(...labels.map((label) => label.length), 0) * LETTER_WIDTH;
+
+/** The numbers of the points that have a label. width: that of a label, in shares of the whole. */
 function ticksOf(interval: Interval, count: number, width: number): number[] {
-  const fewest = (count * LABEL_WIDTH) / Math.max(width, 1);
+  const fewest = count * width;
   const step = STEPS[interval].find((each) => each >= fewest) ?? Math.ceil(fewest);
   return Array.from({ length: Math.ceil(count / step) }, (_, at) => at * step);
 }
@@ -48,13 +54,8 @@ function ticksOf(interval: Interval, count: number, width: number): number[] {
 function scaleOf(max: number): number[] {
   const rough = Math.max(1, max / 4);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = Math.max(1, ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10) * power);
+  const step = Math.max(1, ([1, 1.5, 2, 2.5, 5, 10].find((each) => each * power >= rough && Number.isInteger(each * power)) ?? 10) * power);
   return Array.from({ length: Math.max(1, Math.ceil(max / step)) + 1 }, (_, at) => at * step);
-}
-
-function labelOf(interval: Interval, start: string): string {
-  const text = formatStart(interval, start);
-  return interval === "hour" ? text.replace(/^\S+\s/, "") : text;
 }
 
 /** Whether the hour, day, week or month of a point has begun but not ended. */
@@ -97,8 +98,12 @@ export default function Chart(props: ChartProps) {
   const shownBefore = (previous ?? []).slice(0, points.length);
   const scale = scaleOf(Math.max(0, ...past.map(value), ...shownBefore.map(value)));
   const top = scale[scale.length - 1] ?? 1;
-  const inner = Math.max(1, width - LEFT - RIGHT);
-  const x = (index: number) => LEFT + (points.length > 1 ? (index * inner) / (points.length - 1) : inner / 2);
+  const labels = points.map((each) => formatTick[interval](each.start));
+  const labelWidth = widthOf(labels);
+  const edge = 16 + widthOf(scale.map(formatCompact));
+  const inner = Math.max(1, width - edge - RIGHT);
+  const areBars = points.length <= BARS;
+  const x = (index: number) => edge + (areBars ? ((index + 0.5) * inner) / points.length : (index * inner) / (points.length - 1));
   const y = (count: number) => HEIGHT - BOTTOM - (count / top) * (HEIGHT - TOP - BOTTOM);
   const spots = past.map((point, index) => [x(index), y(value(point))] as const);
   const last = spots.length - 1;
@@ -106,11 +111,13 @@ export default function Chart(props: ChartProps) {
   const ended = isOpen && last > 0 ? spots.slice(0, -1) : spots;
   const line = lineThrough(ended);
   const base = y(0);
+  const barWidth = Math.min(BAR_WIDTH, inner / points.length / 2);
   const placed = marks.map((mark) => ({ ...mark, index: placeOf(props, mark.time) })).filter((mark) => mark.index >= 0);
 
   const indexAt = (clientX: number) => {
     const left = holder.current?.getBoundingClientRect().left ?? 0;
-    const index = points.length > 1 ? Math.round(((clientX - left - LEFT) / inner) * (points.length - 1)) : 0;
+    const share = (clientX - left - edge) / inner;
+    const index = areBars ? Math.floor(share * points.length) : Math.round(share * (points.length - 1));
     return Math.max(0, Math.min(points.length - 1, index));
   };
   const stand = (index: number) => setStart(points[index]?.start ?? null);
@@ -144,7 +151,7 @@ export default function Chart(props: ChartProps) {
   const before = previous?.[at];
   const count = point && value(point);
   const heading = point && (isRunning(props, at) ? t("so.far", { time: formatStart(interval, point.start) }) : formatStart(interval, point.start));
-  const ago = before && count !== undefined ? `${t("before")} ${formatCount(value(before))}${value(before) > 0 ? ` (${formatChange(count / value(before) - 1)})` : ""}` : "";
+  const ago = before && count !== undefined ? `${formatStart(interval, before.start)}: ${formatCount(value(before))}${value(before) > 0 ? ` (${formatChange(count / value(before) - 1)})` : ""}` : "";
   const happened = placed.filter((mark) => mark.index === at).map((mark) => mark.text);
   const left = holder.current?.getBoundingClientRect().left ?? 0;
   return (
@@ -173,23 +180,24 @@ export default function Chart(props: ChartProps) {
         </defs>
         {scale.map((each) => (
           <g key={each}>
-            <path class="chart-grid" d={`M${LEFT} ${y(each)}H${width - RIGHT}`} />
-            <text class="chart-label" x={LEFT - 8} y={y(each) + 4} text-anchor="end">
+            <path class="chart-grid" d={`M${edge} ${y(each)}H${width - RIGHT}`} />
+            <text class="chart-label" x={edge - 8} y={y(each) + 4} text-anchor="end">
               {formatCompact(each)}
             </text>
           </g>
         ))}
         {width > 0 &&
-          ticksOf(interval, points.length, inner).map((index) => (
-            <text class="chart-label" x={Math.min(x(index), width - LABEL_WIDTH / 2)} y={HEIGHT - 8} text-anchor="middle" key={index}>
-              {labelOf(interval, points[index]?.start ?? "")}
+          ticksOf(interval, points.length, (labelWidth + LABEL_GAP) / inner).map((index) => (
+            <text class="chart-label" x={Math.max(labelWidth / 2 + 4, Math.min(x(index), width - labelWidth / 2 - 4))} y={HEIGHT - 8} text-anchor="middle" key={index}>
+              {labels[index]}
             </text>
           ))}
         {shownBefore.length > 0 && <path class="chart-before" d={lineThrough(shownBefore.map((each, index) => [x(index), y(value(each))] as const))} />}
-        {ended.length > 1 && <path fill={`url(#${gradient})`} d={`${line}L${ended[ended.length - 1]?.[0]} ${base}L${ended[0]?.[0]} ${base}Z`} />}
-        {ended.length > 1 && <path class="chart-line" d={line} />}
-        {isOpen && last > 0 && <path class="chart-line chart-running" d={lineThrough(spots.slice(-2))} />}
-        {spots.length <= FEW && spots.map(([cx, cy], index) => <circle class="chart-dot" cx={cx} cy={cy} r="4" key={index} />)}
+        {areBars && spots.map(([cx, cy], index) => <rect class="chart-bar" x={cx - barWidth / 2} y={cy} width={barWidth} height={base - cy} rx="4" key={index} />)}
+        {!areBars && ended.length > 1 && <path fill={`url(#${gradient})`} d={`${line}L${ended[ended.length - 1]?.[0]} ${base}L${ended[0]?.[0]} ${base}Z`} />}
+        {!areBars && ended.length > 1 && <path class="chart-line" d={line} />}
+        {!areBars && isOpen && last > 0 && <path class="chart-line chart-running" d={lineThrough(spots.slice(-2))} />}
+        {!areBars && spots.length <= FEW && spots.map(([cx, cy], index) => <circle class="chart-dot" cx={cx} cy={cy} r="4" key={index} />)}
         {placed.map((mark, index) => (
           <g class="chart-mark" key={index}>
             <path d={`M${x(mark.index)} ${base}v-8`} />

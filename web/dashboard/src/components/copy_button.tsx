@@ -47,9 +47,11 @@ interface Props {
   withText?: boolean;
   /** No message repeats it. */
   isSecret?: boolean;
+  /** It is what people came for. */
+  isMain?: boolean;
 }
 
-export function CopyButton({ text, label, withText = false, isSecret = false }: Props) {
+export function CopyButton({ text, label, withText = false, isSecret = false, isMain = false }: Props) {
   const [isDone, setDone] = useState(false);
   const timer = useRef(0);
   const copy = async (button: Element) => {
@@ -60,7 +62,7 @@ export function CopyButton({ text, label, withText = false, isSecret = false }: 
     timer.current = window.setTimeout(() => setDone(false), 2000);
   };
   return (
-    <button type="button" class={withText ? "button" : "icon-button"} aria-label={withText ? undefined : label} title={label} onClick={(event) => void copy(event.currentTarget)}>
+    <button type="button" class={isMain ? "button button-primary" : withText ? "button" : "icon-button"} aria-label={withText ? undefined : label} title={label} onClick={(event) => void copy(event.currentTarget)}>
       <Icon name={isDone ? "check" : "copy"} />
       {withText && (isDone ? t("copied.short") : t("copy"))}
     </button>

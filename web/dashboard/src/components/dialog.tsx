@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { homeToasts } from "../app/toasts";
 import { t } from "../i18n";
+import { leave } from "../lib/leave";
 import { Icon } from "./icons";
 
 interface Props {
@@ -25,11 +27,20 @@ export function Dialog({ title, onClose, children, isSheet = false, isWide = fal
   useLayoutEffect(() => {
     const dialog = element.current;
     const opener = document.activeElement;
-    dialog?.showModal();
+    if (!dialog) return;
+    dialog.showModal();
+    homeToasts();
     return () => {
-      dialog?.close();
+      dialog.close();
+      homeToasts();
+      const scrolled = [dialog, ...dialog.querySelectorAll(".editor-main")].map((each) => [each, each.scrollTop] as const);
+      const home = dialog.parentElement?.closest("dialog[open]") ?? document.body;
       // Once a dialog above this one is closed too: nothing below it takes the focus.
-      queueMicrotask(() => opener instanceof HTMLElement && opener.focus());
+      queueMicrotask(() => {
+        if (opener instanceof HTMLElement) opener.focus();
+        leave(dialog, home);
+        for (const [each, top] of scrolled) each.scrollTop = top;
+      });
     };
   }, []);
 

@@ -17,17 +17,45 @@ export interface ControlProps {
   "aria-invalid"?: boolean;
 }
 
+/** What the browser finds wrong with a control. */
+function sayFault({ validity, validationMessage, title, type, min, max, minLength }: HTMLInputElement): string {
+  if (validity.customError) return validationMessage;
+  if (validity.valueMissing && !validity.badInput) return t("fault.missing");
+  if (validity.patternMismatch) return title;
+  if (validity.tooShort) return t("fault.short", { min: minLength });
+  if (type === "email") return t("fault.email");
+  return type !== "number" ? t("fault.date") : max ? t("fault.number", { min, max }) : t("fault.number.least", { min });
+}
+
+/** A form is not sent with a control that the browser finds wrong. The page says why, in the place of the browser's own bubble, until the control is changed; the first one gets the focus. */
+export function useFault() {
+  const [fault, setFault] = useState("");
+  const onInvalidCapture = (event: Event) => {
+    event.preventDefault();
+    const control = event.target as HTMLInputElement;
+    setFault(sayFault(control));
+    if (control.form?.querySelector(":invalid:not(fieldset)") !== control) return;
+    // Once the message is there, which describes the field that gets the focus.
+    queueMicrotask(() => {
+      control.focus();
+      control.closest(".field")?.scrollIntoView({ block: "nearest" });
+    });
+  };
+  return { fault, onInvalidCapture, forget: () => setFault("") };
+}
+
 /** A labelled control with a hint and its error, until what it says is changed. */
 export function Field({ label, hint, error: refused, children }: FieldProps) {
   const id = useId();
   const changed = useRef<string | undefined>(undefined);
+  const { fault, onInvalidCapture, forget } = useFault();
   if (!refused) changed.current = undefined;
-  const error = refused === changed.current ? undefined : refused;
+  const error = fault || (refused === changed.current ? undefined : refused);
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
   const control = { id, "aria-describedby": described || undefined, "aria-invalid": error ? true : undefined };
   return (
-    // Before the control's own handler, after which the browser lets Preact render.
-    <div class="field" onInputCapture={() => (changed.current = refused)}>
+    // The browser lets Preact render after each handler: the control's own comes before forget, which would draw the value of before.
+    <div class="field" onInvalidCapture={onInvalidCapture} onInputCapture={() => (changed.current = refused)} onInput={forget}>
       <label for={id}>{label}</label>
       {children(control)}
       {hint && (
@@ -60,9 +88,6 @@ interface InputProps {
   spellcheck?: boolean;
   required?: boolean;
   placeholder?: string;
-  pattern?: string;
-  /** What the browser says if the pattern does not match. */
-  title?: string;
   minLength?: number;
   maxLength?: number;
   min?: number;

@@ -350,7 +350,7 @@ export default function LinkExtras({ link, draft, error, change: changeDraft, ch
         </Fold>
       )}
       {extras.variants.length > 0 && (
-        <Fold icon="split" title={t("split")} summary={extras.variants.map((variant, at) => `${variant.name} ${formatShare(sharesOf(extras.variants)[at] ?? 0)}`).join(" · ")} isOpen={faultAt(error, "/split") !== undefined} goal={goalIn("split")}>
+        <Fold icon="fork" title={t("split")} summary={extras.variants.map((variant, at) => `${variant.name} ${formatShare(sharesOf(extras.variants)[at] ?? 0)}`).join(" · ")} isOpen={faultAt(error, "/split") !== undefined} goal={goalIn("split")}>
           <Split variants={extras.variants} winner={extras.winner} error={error} onAdd={addVariant} onChange={change} />
         </Fold>
       )}

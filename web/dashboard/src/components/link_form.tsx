@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
 import { pageTitle, shortBase } from "../app/instance";
 import { useQuery } from "../api/use_query";
@@ -204,7 +204,7 @@ function show(draft: Draft, field: keyof typeof FIELDS): string {
 const ASK_MS = 300;
 
 /** Whether a link can have this slug, asked while it is typed: one request at a time, and none while somebody types on. */
-function SlugState({ slug, link }: { slug: string; link: Link | null }) {
+function useSlugState(slug: string, link: Link | null): "own" | Schemas["SlugState"]["state"] | undefined {
   const [answer, setAnswer] = useState<Schemas["SlugState"] & { asked: string }>();
   const isAsked = slug !== "" && slug !== link?.slug;
   useEffect(() => {
@@ -218,12 +218,7 @@ function SlugState({ slug, link }: { slug: string; link: Link | null }) {
       controller.abort();
     };
   }, [slug, isAsked]);
-  const state = isAsked && answer?.asked === slug ? (answer.link_id && answer.link_id === link?.id ? "own" : answer.state) : undefined;
-  return (
-    <p role="status" class={state && state !== "free" && state !== "own" ? "field-error" : "hint"}>
-      {state && t(`slug.is.${state}`)}
-    </p>
-  );
+  return isAsked && answer?.asked === slug ? (answer.link_id && answer.link_id === link?.id ? "own" : answer.state) : undefined;
 }
 
 function SlugField({ link, draft, error, change }: { link: Link | null; draft: Draft; error: ApiError | undefined; change: Change }) {
@@ -231,17 +226,24 @@ function SlugField({ link, draft, error, change }: { link: Link | null; draft: D
   const refused = useRef({ error, slug: "" });
   if (refused.current.error !== error) refused.current = { error, slug: draft.slug };
   const isRefused = error?.fields.slug !== undefined && refused.current.slug === draft.slug;
+  const state = useSlugState(draft.slug, link);
+  const id = useId();
+  const isWrong = state && state !== "free" && state !== "own";
   return (
-    <Field label={t("slug")} hint={link ? t("slug.change.hint") : t("slug.hint")} error={isTaken ? t("slug.taken") : error?.fields.slug}>
+    <Field label={t("slug")} hint={link ? t("slug.change.hint") : draft.slug ? undefined : t("slug.hint")} error={isTaken ? t("slug.taken") : error?.fields.slug}>
       {(control) => (
         <>
           <div class="input affix">
             <span class="muted" translate={false}>
               {baseOf(link)}
             </span>
-            <input required={link !== null} pattern="[A-Za-z0-9_\-]([A-Za-z0-9_.\-]{0,98}[A-Za-z0-9_\-])?" title={t("error.slug")} maxLength={100} autocomplete="off" autocapitalize="off" spellcheck={false} placeholder={link ? undefined : t("slug.random")} value={draft.slug} onInput={(event) => change({ slug: event.currentTarget.value })} {...control} />
+            <input required={link !== null} pattern="[A-Za-z0-9_\-]([A-Za-z0-9_.\-]{0,98}[A-Za-z0-9_\-])?" title={t("error.slug")} maxLength={100} autocomplete="off" autocapitalize="off" spellcheck={false} placeholder={link ? undefined : t("slug.random")} value={draft.slug} onInput={(event) => change({ slug: event.currentTarget.value })} {...control} {...(isWrong && { "aria-invalid": true, "aria-describedby": id })} />
           </div>
-          {!isRefused && <SlugState slug={draft.slug} link={link} />}
+          {!isRefused && (
+            <p role="status" id={id} class={isWrong ? "field-error" : "hint"}>
+              {state && t(`slug.is.${state}`)}
+            </p>
+          )}
         </>
       )}
     </Field>

@@ -1,20 +1,24 @@
 import { useState } from "preact/hooks";
 import type { Link } from "../api/client";
 import { href, navigate } from "../app/router";
-import { can } from "../app/session";
+import { can, useMoveTargets } from "../app/session";
 import { type Key, t, tn } from "../i18n";
 import { formatCount, formatRelative, formatTime, hostAndSlug, readableUrl } from "../lib/format";
+import { lazy } from "../lib/lazy";
 import { remove, restore, sayPurge, setState } from "../lib/link_actions";
 import { useCreators } from "../lib/members";
 import { formatEnd } from "../lib/starts";
-import { useTagColor, useTagColors } from "../lib/tags";
+import { useTagColors } from "../lib/tags";
 import { canSend, CopyButton, send } from "./copy_button";
-import { Icon } from "./icons";
+import { Icon, type IconName } from "./icons";
 import { Menu, type MenuItem } from "./menu";
-import { QrDialog } from "./qr_dialog";
 import { Site } from "./site";
 import { Sparkline } from "./sparkline";
+import { Dotted } from "./tag_chip";
 import { Ticking } from "./ticking";
+
+const QrDialog = lazy(async () => ({ default: (await import("./qr_dialog")).QrDialog }), 0);
+const MoveDialog = lazy(async () => ({ default: (await import("./selection_bar")).MoveDialog }), 0);
 
 /** What keeps visitors from the destination; nothing for an active link. */
 export function StateBadges({ link }: { link: Link }) {
@@ -37,12 +41,14 @@ interface ActionProps {
 
 export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: ActionProps) {
   const [isQrOpen, setQrOpen] = useState(false);
+  const [isMoving, setMoving] = useState(false);
+  const targets = useMoveTargets();
   const url = hostAndSlug(link.short_url);
   const qr: MenuItem = { text: t("qr.title"), icon: "qr", run: () => setQrOpen(true) };
   if (link.state === "deleted")
     return can("editor") ? (
-      <button type="button" class="button restore" aria-label={`${t("restore")} ${url}`} onClick={() => void restore([link], onChanged)}>
-        {t("restore")}
+      <button type="button" class={isMenuOnly ? "icon-button restore" : "button restore"} aria-label={`${t("restore")} ${url}`} title={t("restore")} onClick={() => void restore([link], onChanged)}>
+        {isMenuOnly ? <Icon name="undo" /> : t("restore")}
       </button>
     ) : null;
   const sending: MenuItem[] = canSend() ? [{ text: t("send"), icon: "send", run: () => send(link.short_url) }] : [];
@@ -56,6 +62,7 @@ export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: Act
         link.state === "disabled"
           ? { text: t("enable"), icon: "play", run: () => void setState(link, "active", onChanged) }
           : { text: t("disable"), icon: "pause", run: () => void setState(link, "disabled", onChanged) },
+        ...(targets.length > 0 ? [{ text: t("move.one"), icon: "external", run: () => setMoving(true) } as const] : []),
         { text: t("delete"), icon: "trash", isDanger: true, run: () => void remove([link], onChanged) },
       ];
   return (
@@ -63,34 +70,32 @@ export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: Act
       {!isMenuOnly && <CopyButton text={link.short_url} label={t("copy.link", { url })} />}
       <Menu label={t("actions.of", { url })} items={items} />
       {isQrOpen && <QrDialog shortUrl={link.short_url} slug={link.slug} onClose={() => setQrOpen(false)} />}
+      {isMoving && <MoveDialog links={[link]} onClose={() => setMoving(false)} onDone={isMenuOnly ? () => navigate(href("/links")) : onChanged} />}
     </div>
   );
 }
 
 const TAGS_SHOWN = 2;
 
-/** A tag as a dot in its colour and its name. */
-function TagDot({ tag, onTag }: { tag: string; onTag: (tag: string) => void }) {
-  const color = useTagColor(tag);
-  return (
-    <button type="button" class="tag-dot" title={t("tag.filter", { tag })} onClick={() => onTag(tag)}>
-      <span class="dot" style={color ? { background: color } : undefined} />
-      {tag}
-    </button>
-  );
-}
-
-/** What else decides where visitors go: "2 rules · A/B · 123 of 500 left"; "" for a plain link. */
-function sayDeciding({ rules, split, max_visits, visits_left, has_password }: Link): string {
+/** What else decides where visitors go: "2 rules · A/B · 123 of 500 left", and the icon of the first; nothing for a plain link. */
+function Deciding({ rules, split, max_visits, visits_left, has_password }: Link) {
   const isApp = [...rules, ...(split?.variants ?? [])].some(({ url }) => url && !/^https?:/.test(url));
-  const parts = [
-    rules.length > 0 && tn("row.rules", rules.length),
-    split && "A/B/C/D/E".slice(0, split.variants.length * 2 - 1),
-    isApp && t("row.app"),
-    max_visits !== null && t("row.left", { left: formatCount(visits_left ?? 0), max: formatCount(max_visits) }),
-    has_password && t("password"),
+  const parts: [boolean, IconName, string][] = [
+    [rules.length > 0, "branch", tn("row.rules", rules.length)],
+    [!!split, "fork", "A/B/C/D/E".slice(0, (split?.variants.length ?? 0) * 2 - 1)],
+    [isApp, "phone", t("row.app")],
+    [max_visits !== null, "clock", t("row.left", { left: formatCount(visits_left ?? 0), max: formatCount(max_visits ?? 0) })],
+    [has_password, "lock", t("password")],
   ];
-  return parts.filter(Boolean).join(" · ");
+  const [first, ...others] = parts.filter(([is]) => is);
+  if (!first) return null;
+  const text = [first, ...others].map((part) => part[2]).join(" · ");
+  return (
+    <span class="link-deciding" title={text}>
+      <Icon name={first[1]} />
+      <span class="bar-text">{text}</span>
+    </span>
+  );
 }
 
 /** Two lines: the short link with what is special about it, and where it leads. */
@@ -107,7 +112,6 @@ function LinkCell({ link, creator, onTag }: { link: Link; creator: string | unde
     : link.state === "scheduled" ? t("starts.at", { time: formatTime(link.starts_at ?? "") })
     : link.expires_at && link.state !== "disabled" ? formatEnd(link.expires_at)
     : undefined;
-  const deciding = sayDeciding(link);
   const notes = [when, creator].filter(Boolean);
   return (
     <div class="link-cell">
@@ -123,9 +127,10 @@ function LinkCell({ link, creator, onTag }: { link: Link; creator: string | unde
           )}
           {link.state !== "deleted" && <CopyButton text={link.short_url} label={t("copy.link", { url })} />}
           <StateBadges link={link} />
-          {link.title && <span class="link-title muted">{link.title}</span>}
           {link.tags.slice(0, TAGS_SHOWN).map((tag) => (
-            <TagDot tag={tag} key={tag} onTag={onTag} />
+            <button type="button" class="tag-dot" title={t("tag.filter", { tag })} key={tag} onClick={() => onTag(tag)}>
+              <Dotted tag={tag} />
+            </button>
           ))}
           {link.tags.length > TAGS_SHOWN && (
             <span class="tag-dot" title={link.tags.slice(TAGS_SHOWN).join(", ")}>
@@ -134,13 +139,10 @@ function LinkCell({ link, creator, onTag }: { link: Link; creator: string | unde
           )}
         </div>
         <div class="link-line muted" title={link.original_url}>
+          {link.title && <span class="link-title">{link.title}</span>}
           <span class="link-target">→ {readableUrl(link.original_url)}</span>
-          {deciding && (
-            <span class="link-deciding" title={deciding}>
-              <Icon name="branch" /> {deciding}
-            </span>
-          )}
-          {notes.length > 0 && <span class="link-note">· {notes.join(" · ")}</span>}
+          <Deciding {...link} />
+          {notes.length > 0 && <span class="link-note">{notes.join(" · ")}</span>}
         </div>
       </div>
     </div>
@@ -180,8 +182,6 @@ interface Props {
   drawn: readonly Link[];
   /** Those that were deleted here: they stay to be restored, and cannot be selected. */
   kept: ReadonlySet<number>;
-  /** Visits by humans of the last days, by link. */
-  days: ReadonlyMap<number, readonly number[]>;
   selected: ReadonlySet<number>;
   order: Order;
   onSort: (sort: Sort) => void;
@@ -191,7 +191,7 @@ interface Props {
   onChanged: (link: Link, deleted?: Link[]) => void;
 }
 
-export function LinkTable({ links, drawn, kept, days, selected, order, onSort, onSelect, onEdit, onTag, onChanged }: Props) {
+export function LinkTable({ links, drawn, kept, selected, order, onSort, onSelect, onEdit, onTag, onChanged }: Props) {
   useTagColors();
   const canSelect = can("editor");
   const creatorOf = useCreators();
@@ -210,7 +210,9 @@ export function LinkTable({ links, drawn, kept, days, selected, order, onSort, o
         <tr>
           {canSelect && (
             <th class="cell-check">
-              <input type="checkbox" aria-label={t("select.all")} checked={areAll} onChange={(event) => onSelect(event.currentTarget.checked ? new Set(choosable.map((link) => link.id)) : new Set())} />
+              <label>
+                <input type="checkbox" aria-label={t("select.all")} checked={areAll} indeterminate={!areAll && selected.size > 0} onChange={(event) => onSelect(event.currentTarget.checked ? new Set(choosable.map((link) => link.id)) : new Set())} />
+              </label>
             </th>
           )}
           <SortHead name={t("link")} sort="created_at" order={order} onSort={onSort} />
@@ -227,7 +229,11 @@ export function LinkTable({ links, drawn, kept, days, selected, order, onSort, o
           <tr key={link.id} id={`link-${link.id}`} class={link.state === "deleted" ? "is-deleted" : selected.has(link.id) ? "is-selected" : undefined}>
             {canSelect && (
               <td class="cell-check">
-                {!kept.has(link.id) && <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />}
+                {!kept.has(link.id) && (
+                  <label>
+                    <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />
+                  </label>
+                )}
               </td>
             )}
             <td class="cell-link" title={t("created.at", { time: formatTime(link.created_at) })}>
@@ -235,11 +241,11 @@ export function LinkTable({ links, drawn, kept, days, selected, order, onSort, o
             </td>
             <td class="wide-only cell-days">
               <div class="days">
-                <Sparkline counts={days.get(link.id) ?? []} />
-                <span class="number">{formatCount((days.get(link.id) ?? []).reduce((sum, count) => sum + count, 0))}</span>
+                <Sparkline counts={link.daily_humans ?? []} />
+                <span class="number">{formatCount((link.daily_humans ?? []).reduce((sum, count) => sum + count, 0))}</span>
               </div>
             </td>
-            <td class="number strong" title={link.bots > 0 ? `${t("bots")} ${formatCount(link.bots)}` : undefined}>
+            <td class={link.humans > 0 ? "number strong" : "number muted"} title={link.bots > 0 ? `${t("bots")} ${formatCount(link.bots)}` : undefined}>
               <Ticking count={link.humans} />
             </td>
             <td class="wide-only muted number" title={link.last_visited_at ? formatTime(link.last_visited_at) : undefined}>

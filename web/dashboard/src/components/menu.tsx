@@ -8,6 +8,7 @@ export interface MenuItem {
   icon: IconName;
   run: () => void;
   isDanger?: boolean;
+  isOn?: boolean;
 }
 
 interface Props {
@@ -24,13 +25,15 @@ export function Menu({ label, items, children, icon = "more" }: Props) {
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const id = useId();
+  useOutside(root, isOpen, () => setOpen(false));
 
   // Before the next key press is handled, however quick it is.
   useLayoutEffect(() => {
     if (!isOpen) return;
-    root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
+    root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus({ preventScroll: true });
+    const list = root.current?.querySelector("[role=menu]");
+    if (list && list.getBoundingClientRect().bottom > innerHeight) list.classList.add("is-up");
   }, [isOpen]);
-  useOutside(root, isOpen, () => setOpen(false));
 
   const close = () => {
     setOpen(false);
@@ -70,7 +73,8 @@ export function Menu({ label, items, children, icon = "more" }: Props) {
               }}
             >
               <Icon name={item.icon} />
-              {item.text}
+              <span>{item.text}</span>
+              {item.isOn && <Icon name="check" />}
             </button>
           ))}
         </div>

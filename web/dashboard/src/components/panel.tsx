@@ -4,7 +4,7 @@ import { currentZone } from "../app/settings";
 import { type Key, t } from "../i18n";
 import { fileName, formatCsv, saveCsv } from "../lib/download";
 import { type Dimension, type Filter, filterQuery, rememberValues } from "../lib/filters";
-import { formatCount, formatShare, formatValue } from "../lib/format";
+import { formatCount, formatShares, formatValue } from "../lib/format";
 import type { Range } from "../lib/range";
 import type { Source, Values } from "../lib/sources";
 import { Change } from "./change";
@@ -47,16 +47,14 @@ export interface PanelProps extends Question {
 /** The visits that the choice of humans and bots shows. */
 export const shownCount = (counts: Pick<Counts, "humans" | "bots" | "total">, bots: Bots) => (bots === "only" ? counts.bots : bots === "include" ? counts.total : counts.humans);
 
-const largest = (items: Item[], bots: Bots) => Math.max(1, ...items.map((item) => shownCount(item, bots)));
-
 /** A value, of another dimension perhaps, and what else than a filter becomes of a click. */
 type Row = Item & { of?: Dimension; name?: string; act?: () => void };
 
 interface BarsProps {
   dimension: Dimension;
   items: Row[];
-  /** Of the longest bar. */
-  max: number;
+  /** With those that are not shown. */
+  all: Row[];
   /** Of all values, also of those that are not listed. */
   totals: Counts;
   bots: Bots;
@@ -64,8 +62,12 @@ interface BarsProps {
   onPick: PanelProps["onPick"];
 }
 
-function Bars({ dimension, items, max, totals, bots, isCompared, onPick }: BarsProps) {
-  const sum = Math.max(1, shownCount(totals, bots));
+const nameOf = (dimension: Dimension, item: Row) => item.name ?? formatValue(item.of ?? dimension, item.value);
+
+function Bars({ dimension, items, all, totals, bots, isCompared, onPick }: BarsProps) {
+  const counts = all.map((item) => shownCount(item, bots));
+  const max = Math.max(1, ...counts);
+  const shares = formatShares(counts, Math.max(1, shownCount(totals, bots)));
   return (
     <table class="bars">
       <colgroup>
@@ -83,7 +85,7 @@ function Bars({ dimension, items, max, totals, bots, isCompared, onPick }: BarsP
       <tbody>
         {items.map((item) => {
           const of = item.of ?? dimension;
-          const name = item.name ?? formatValue(of, item.value);
+          const name = nameOf(dimension, item);
           return (
             <tr key={name}>
               <th scope="row">
@@ -94,7 +96,7 @@ function Bars({ dimension, items, max, totals, bots, isCompared, onPick }: BarsP
                 </button>
               </th>
               <td class="number strong">{formatCount(shownCount(item, bots))}</td>
-              <td class="number muted">{isCompared ? item.compared && <Change count={shownCount(item, bots)} before={shownCount(item.compared, bots)} /> : formatShare(shownCount(item, bots) / sum)}</td>
+              <td class="number muted">{isCompared ? item.compared && <Change count={shownCount(item, bots)} before={shownCount(item.compared, bots)} /> : shares[all.indexOf(item)]}</td>
             </tr>
           );
         })}
@@ -134,17 +136,18 @@ function useRowsAsNeeded(of: unknown) {
 }
 
 /** All values of a dimension, to search and to save. */
-function AllValues({ source, dimension, turn, onPick, onClose, ...question }: Omit<PanelProps, "dimensions" | "title"> & { dimension: Dimension; onClose: () => void }) {
+function AllValues({ source, dimension, turn, onPick, onClose, onHosts, ...question }: Omit<PanelProps, "dimensions" | "title"> & { dimension: Dimension; onClose: () => void; onHosts: () => void }) {
   const { data, error, reload } = useValues(source, dimension, question, LONG, turn);
   const [text, setText] = useState("");
   const { count, end } = useRowsAsNeeded(text);
   const { range, bots, isCompared } = question;
   const title = t(`dimension.${dimension}`);
-  const items = (data?.items ?? []).filter((item) => formatValue(dimension, item.value).toLowerCase().includes(text.trim().toLowerCase()));
+  const all = useRows({ source, turn, ...question }, dimension, data?.items, onHosts);
+  const items = (all ?? []).filter((item) => nameOf(dimension, item).toLowerCase().includes(text.trim().toLowerCase()));
   const save = () => {
     const head = [title, t("visits"), t("unique"), t("bots"), ...(isCompared ? [t("before.visits")] : [])];
     const before = ({ compared }: Item) => (isCompared ? [compared ? shownCount(compared, bots) : ""] : []);
-    saveCsv(formatCsv([head, ...items.map((item) => [formatValue(dimension, item.value), item.humans, item.unique_visitors, item.bots, ...before(item)])]), fileName(dimension, source.name, range));
+    saveCsv(formatCsv([head, ...items.map((item) => [nameOf(dimension, item), item.humans, item.unique_visitors, item.bots, ...before(item)])]), fileName(dimension, source.name, range));
   };
   return (
     <Dialog isSheet title={title} onClose={onClose}>
@@ -153,14 +156,14 @@ function AllValues({ source, dimension, turn, onPick, onClose, ...question }: Om
           <Icon name="search" />
           <input class="input" type="search" aria-label={t("search")} placeholder={t("search")} autofocus value={text} onInput={(event) => setText(event.currentTarget.value)} />
         </div>
-        <button type="button" class="button" disabled={!data} onClick={save}>
+        <button type="button" class="button" disabled={!all} onClick={save}>
           <Icon name="download" /> CSV
         </button>
       </div>
       {error && <ErrorBox error={error} retry={reload} />}
-      {!data && !error && <Skeleton lines={12} height={28} />}
-      {data && items.length === 0 && <p class="muted panel-empty">{t("links.nomatch")}</p>}
-      {data && <Bars dimension={dimension} items={items.slice(0, count)} max={largest(data.items, bots)} totals={data.totals} bots={bots} isCompared={isCompared} onPick={(filter) => (onClose(), onPick(filter))} />}
+      {!all && !error && <Skeleton lines={12} height={32} look="bars" />}
+      {all && items.length === 0 && <p class="muted panel-empty">{t("links.nomatch")}</p>}
+      {data && all && <Bars dimension={dimension} items={items.slice(0, count)} all={all} totals={data.totals} bots={bots} isCompared={isCompared} onPick={(filter) => (onClose(), onPick(filter))} />}
       {items.length > count && <div ref={end} />}
     </Dialog>
   );
@@ -181,12 +184,13 @@ const DIRECT: Filter = { dimension: "referrer_host", value: "", isExcluded: fals
 const less = (all: Counts, some: Counts): Counts => ({ humans: all.humans - some.humans, bots: all.bots - some.bots, total: all.total - some.total, unique_visitors: Math.max(0, all.unique_visitors - some.unique_visitors) });
 
 /** To the server, visits without a referrer and those of websites without a name have the same source. Their host tells them apart. */
-function useRows(props: Pick<PanelProps, "source" | "turn"> & Question, dimension: Dimension, items: Item[], showHosts: () => void): Row[] {
+function useRows(props: Pick<PanelProps, "source" | "turn"> & Question, dimension: Dimension, items: Item[] | undefined, showHosts: () => void): Row[] | undefined {
   const { source, turn, filters, bots } = props;
-  const both = items.find(({ value }) => value === "");
+  const both = items?.find(({ value }) => value === "");
   const isMixed = dimension === "referrer_source" && both && !filters.some((each) => each.dimension.startsWith("referrer"));
-  const direct = useValues(source, isMixed ? DIRECT.dimension : undefined, { ...props, filters: [...filters, DIRECT] }, 1, turn).data;
-  if (!isMixed || !direct) return items;
+  const { data: direct, error } = useValues(source, isMixed ? DIRECT.dimension : undefined, { ...props, filters: [...filters, DIRECT] }, 1, turn);
+  if (!items || !isMixed || error) return items;
+  if (!direct) return undefined;
   const own = direct.items[0] ?? { ...both, ...less(both, both) };
   const others: Row = { ...both, ...less(both, own), name: t("websites.other"), act: showHosts };
   if (both.compared) others.compared = own.compared ? { ...both.compared, ...less(both.compared as Counts, own.compared as Counts) } : both.compared;
@@ -203,8 +207,8 @@ export function Panel({ source, title, dimensions, turn, hasMap = false, onPick,
   const countries = useValues(source, hasMap ? "country" : undefined, question, COUNTRIES, turn);
   const own = useValues(source, hasMap && dimension === "country" ? undefined : dimension, question, rows, turn);
   const { data, error, reload } = hasMap && dimension === "country" ? countries : own;
-  const items = useRows({ source, turn, ...question }, dimension, (data?.items ?? []).slice(0, rows), () => setDimension("referrer_host"));
-  const { content, style } = useTallest(data);
+  const items = useRows({ source, turn, ...question }, dimension, data?.items.slice(0, rows), () => setDimension("referrer_host"));
+  const { content, style } = useTallest(items);
   return (
     <section class={hasMap ? "card panel panel-places" : "card panel"} aria-label={title}>
       <div class="panel-head">
@@ -230,14 +234,13 @@ export function Panel({ source, title, dimensions, turn, hasMap = false, onPick,
       <div class="panel-body">
         <div ref={content} style={style}>
           {error && !error.isTemporary && <ErrorBox error={error} retry={reload} />}
-          {/* The page says once that the server is away, and tries again. */}
-          {!data && error?.isTemporary && <p class="muted panel-empty">{t("panel.failed")}</p>}
-          {!data && !error && <Skeleton lines={rows} height={22} />}
-          {data && items.length === 0 && <p class="muted panel-empty">{t(dimension.startsWith("utm_") ? "panel.campaigns" : "panel.empty")}</p>}
-          {data && items.length > 0 && <Bars dimension={dimension} items={items} max={largest(items, bots)} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
+          {!items && <Skeleton lines={rows} height={32} look="bars" isStill={error !== undefined} />}
+          {!data && error?.isTemporary && <p class="muted panel-failed">{t("panel.failed")}</p>}
+          {items?.length === 0 && <p class="muted panel-empty">{t(dimension.startsWith("utm_") ? "panel.campaigns" : "panel.empty")}</p>}
+          {data && items && items.length > 0 && <Bars dimension={dimension} items={items} all={items} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
         </div>
       </div>
-      {isLong && <AllValues source={source} dimension={dimension} turn={turn} range={range} filters={filters} bots={bots} isCompared={isCompared} onPick={onPick} onClose={() => setLong(false)} />}
+      {isLong && <AllValues source={source} dimension={dimension} turn={turn} range={range} filters={filters} bots={bots} isCompared={isCompared} onPick={onPick} onClose={() => setLong(false)} onHosts={() => setDimension("referrer_host")} />}
     </section>
   );
 }

@@ -8,13 +8,15 @@ export interface Choice {
   id: string;
   text: string;
   group: string;
+  /** Before the text. */
+  mark?: ComponentChildren;
   isOn?: boolean;
 }
 
 interface Props {
   label: string;
-  /** Of the button. */
-  children: ComponentChildren;
+  /** Of the button. Without it, the list stands in the page, and stays open. */
+  children?: ComponentChildren;
   class?: string;
   choices: readonly Choice[];
   onPick: (id: string) => void;
@@ -25,7 +27,8 @@ const MANY = 9;
 
 /** A button with a list of choices in groups. Letters narrow it, arrow keys move, Enter picks, Escape closes. */
 export function Picker({ label, children, class: look = "chip", choices, onPick }: Props) {
-  const [isOpen, setOpen] = useState(false);
+  const isFixed = children === undefined;
+  const [isOpen, setOpen] = useState(isFixed);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const root = useRef<HTMLDivElement>(null);
@@ -35,17 +38,15 @@ export function Picker({ label, children, class: look = "chip", choices, onPick 
   const shown = choices.filter((each) => `${each.group} ${each.text}`.toLowerCase().includes(text.trim().toLowerCase()));
   const chosen = shown[at];
 
-  useLayoutEffect(() => {
-    if (!isOpen) return;
-    field.current?.focus();
-  }, [isOpen]);
-
   const leave = () => {
-    setOpen(false);
+    setOpen(isFixed);
     setText("");
     setAt(0);
   };
-  useOutside(root, isOpen, leave);
+  useOutside(root, isOpen && !isFixed, leave);
+  useLayoutEffect(() => {
+    if (isOpen && !isFixed) field.current?.focus();
+  }, [isOpen]);
   const close = () => {
     leave();
     button.current?.focus();
@@ -57,7 +58,7 @@ export function Picker({ label, children, class: look = "chip", choices, onPick 
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const to = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
-    if (event.key === "Escape") close();
+    if (event.key === "Escape" && !isFixed) close();
     else if (event.key === "Enter") pick(chosen);
     else if (event.key === "Tab") return leave();
     else if (to !== undefined && shown.length > 0) setAt((to + shown.length) % shown.length);
@@ -69,12 +70,14 @@ export function Picker({ label, children, class: look = "chip", choices, onPick 
 
   return (
     <div class="menu" ref={root}>
-      <button ref={button} type="button" class={look} aria-haspopup="listbox" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        <span class="visually-hidden">{label}: </span>
-        {children}
-      </button>
+      {!isFixed && (
+        <button ref={button} type="button" class={look} aria-haspopup="listbox" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <span class="visually-hidden">{label}: </span>
+          {children}
+        </button>
+      )}
       {isOpen && (
-        <div class="menu-list picker" onKeyDown={onKeyDown}>
+        <div class={isFixed ? "picker-fixed" : "menu-list picker"} onKeyDown={onKeyDown}>
           <input
             ref={field}
             class={choices.length < MANY ? "visually-hidden" : "input"}
@@ -101,6 +104,7 @@ export function Picker({ label, children, class: look = "chip", choices, onPick 
                   </p>
                 )}
                 <div class="menu-item" role="option" id={`${id}-${index}`} key={choice.id} aria-selected={index === at} onPointerMove={() => setAt(index)} onClick={() => pick(choice)}>
+                  {choice.mark}
                   <span class="picker-text">{choice.text}</span>
                   {choice.isOn && <Icon name="check" />}
                 </div>

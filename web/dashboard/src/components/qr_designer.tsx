@@ -8,7 +8,7 @@ import { Field, SelectField, TextField } from "./field";
 import { Icon } from "./icons";
 
 const SIZES = [256, 512, 1024, 2048];
-const COLOURS = ["#1b1b18", "#075e4d", "#3451b2", "#8e4ec6", "#b42318"];
+const COLOURS = [PLAIN.colour, "#075e4d", "#3451b2", "#8e4ec6", "#b42318"];
 const LOGO_BYTES_MAX = 200_000;
 
 /** The last design of this browser: who prints one code with a logo prints the next one with it. */
@@ -52,9 +52,9 @@ export function QrDesigner({ url, name, isDraft = false }: Props) {
       <img class="qr-large" src={image} alt={t("qr.of", { url })} />
       <div class="qr-colours" role="group" aria-label={t("qr.colour")}>
         {COLOURS.map((colour) => (
-          <button type="button" class="qr-colour" key={colour} aria-label={colour} aria-pressed={design.colour === colour} style={{ background: colour }} onClick={() => change({ colour })} />
+          <button type="button" class="qr-colour" key={colour} aria-label={colour} aria-pressed={design.colour === colour} style={{ backgroundColor: colour }} onClick={() => change({ colour })} />
         ))}
-        <input type="color" class="qr-colour" aria-label={t("qr.colour.other")} value={design.colour} onInput={(event) => change({ colour: event.currentTarget.value })} />
+        <input type="color" class={COLOURS.includes(design.colour) ? "qr-colour qr-other" : "qr-colour qr-other is-on"} aria-label={t("qr.colour.other")} value={design.colour} onInput={(event) => change({ colour: event.currentTarget.value })} />
       </div>
       {isFaint(design.colour) && (
         <p class="field-error" role="status">

@@ -43,11 +43,11 @@ function RangeMenu({ range }: { range: Range }) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
+  useOutside(root, isOpen, () => setOpen(false));
   useLayoutEffect(() => {
     if (!isOpen) return;
     root.current?.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
   }, [isOpen]);
-  useOutside(root, isOpen, () => setOpen(false));
   const close = () => {
     setOpen(false);
     button.current?.focus();

@@ -1,13 +1,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type ApiError, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { href } from "../app/router";
+import { href, useGuard } from "../app/router";
 import { currentUser, currentWorkspace, enterWorkspace, setUser } from "../app/session";
 import { notify } from "../app/toasts";
 import { t, tn } from "../i18n";
 import { saveFile } from "../lib/download";
 import { formatDate } from "../lib/format";
 import { CopyButton } from "./copy_button";
+import { Confirm } from "./dialog";
 import { ErrorBox, Skeleton } from "./feedback";
 import { CodeField, SubmitButton, TextField } from "./field";
 import { QrImage } from "./qr_dialog";
@@ -17,6 +18,11 @@ const passwordError = (error: ApiError | undefined) => (error?.kind === "wrong-p
 
 function RecoveryCodes({ codes, onDone }: { codes: string[]; onDone: () => void }) {
   const text = codes.join("\n");
+  const [isKept, setKept] = useState(false);
+  const [leave, setLeave] = useState<() => void>();
+  useGuard(!isKept, (go) => setLeave(() => go));
+  // In an effect: nothing asks any more by then.
+  useEffect(() => void (isKept && onDone()), [isKept]);
   return (
     <>
       <p>{t("recovery.text")}</p>
@@ -26,10 +32,11 @@ function RecoveryCodes({ codes, onDone }: { codes: string[]; onDone: () => void 
         <button type="button" class="button" onClick={() => saveFile(new Blob([`${text}\n`], { type: "text/plain" }), "waymark-recovery-codes.txt")}>
           {t("recovery.save")}
         </button>
-        <button type="button" class="button button-primary" onClick={onDone}>
+        <button type="button" class="button button-primary" onClick={() => setKept(true)}>
           {t("recovery.done")}
         </button>
       </div>
+      {leave && <Confirm title={t("recovery.leave")} text={t("recovery.text")} action={t("recovery.done")} onConfirm={leave} onClose={() => setLeave(undefined)} />}
     </>
   );
 }
@@ -75,8 +82,8 @@ function SetUp({ onOffer }: { onOffer: (offer: Schemas["SecondFactorSecret"]) =>
     event.preventDefault();
     void run(() =>
       unwrap(api.POST("/api/auth/second-factor", { body: password ? { password } : {} })).then(onOffer, (cause: ApiError) => {
-        setAsksPassword(true);
-        throw cause;
+        if (asksPassword || cause.kind !== "wrong-password") throw cause;
+        setAsksPassword(true); // the login is too old to go without
       }),
     );
   };
@@ -84,7 +91,7 @@ function SetUp({ onOffer }: { onOffer: (offer: Schemas["SecondFactorSecret"]) =>
     <form class="form" onSubmit={submit}>
       <p>{t("factor.text")}</p>
       {error && <ErrorBox error={error} />}
-      {asksPassword && <TextField label={t("password.current")} type="password" autocomplete="current-password" value={password} error={passwordError(error)} onInput={setPassword} />}
+      {asksPassword && <TextField label={t("password.current")} type="password" autocomplete="current-password" required value={password} error={passwordError(error)} onInput={setPassword} />}
       <div class="button-row">
         <SubmitButton isBusy={isBusy}>{t("factor.set")}</SubmitButton>
       </div>

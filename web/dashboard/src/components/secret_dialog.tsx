@@ -23,8 +23,8 @@ export function SecretDialog({ title, text, secret, label, isSent = false, onClo
       </p>
       <footer class="dialog-foot">
         {isSent && <SendButton url={secret} />}
-        <CopyButton isSecret withText text={secret} label={label} />
-        <button type="button" class="button button-primary" onClick={onClose}>
+        <CopyButton isSecret isMain withText text={secret} label={label} />
+        <button type="button" class="button" onClick={onClose}>
           {t("done")}
         </button>
       </footer>

@@ -1,15 +1,15 @@
-import { useState } from "preact/hooks";
-import type { Link, Workspace } from "../api/client";
-import { useWorkspaces } from "../app/session";
+import { useRef, useState } from "preact/hooks";
+import type { Link } from "../api/client";
+import { useMoveTargets } from "../app/session";
 import { t, tn } from "../i18n";
 import { formatCount } from "../lib/format";
 import { lazy } from "../lib/lazy";
+import { useLeaving } from "../lib/leave";
 import { changeTags, moveLinks, remove, restore, setStates } from "../lib/link_actions";
-import { isAtLeast } from "../lib/roles";
-import { currentWorkspaceId } from "../lib/workspace";
 import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { SelectField, SubmitButton } from "./field";
+import { Icon, type IconName } from "./icons";
 import { TagInput } from "./tag_input";
 import { useAction } from "./use_action";
 
@@ -59,7 +59,8 @@ function TagsDialog({ links, onClose, onDone }: LinksDialogProps) {
 }
 
 /** Moves the links to another workspace in which the person may edit. */
-function MoveDialog({ links, targets, onClose, onDone }: LinksDialogProps & { targets: readonly Workspace[] }) {
+export function MoveDialog({ links, onClose, onDone }: LinksDialogProps) {
+  const targets = useMoveTargets();
   const [target, setTarget] = useState(String(targets[0]?.id));
   const { error, isBusy, run } = useAction();
   const name = targets.find((each) => String(each.id) === target)?.name ?? "";
@@ -97,55 +98,47 @@ interface SelectionProps {
   onDone: (deleted?: Link[]) => void;
 }
 
-/** What can be done with the links that are chosen. */
+/** What can be done with the links that are chosen. It lies above the list, so that nothing moves. */
 export default function SelectionBar({ links, all, onAll, onClear, onDone }: SelectionProps) {
+  const root = useRef<HTMLDivElement>(null);
+  useLeaving(root);
   const [isEditing, setEditing] = useState(false);
   const [isTagging, setTagging] = useState(false);
   const [isMoving, setMoving] = useState(false);
-  const targets = useWorkspaces().filter((each) => !each.deleted_at && each.id !== currentWorkspaceId() && isAtLeast(each.role, "editor"));
-  const areDeleted = links.every((link) => link.state === "deleted");
+  const targets = useMoveTargets();
+  const act = (text: string, icon: IconName, run: () => void, look = "") => (
+    <button type="button" class={`button button-quiet ${look}`} aria-label={text} onClick={run}>
+      <Icon name={icon} /> <span>{text}</span>
+    </button>
+  );
   return (
-    <div class="selection-bar" role="region" aria-label={t("selection")}>
-      <strong>{tn("selected", links.length)}</strong>
-      {all !== undefined && (
-        <button type="button" class="button button-quiet" onClick={onAll}>
-          {t("select.matching", { count: formatCount(all) })}
-        </button>
-      )}
-      {areDeleted ? (
-        <button type="button" class="button" onClick={() => void restore(links, onDone)}>
-          {t("restore")}
-        </button>
+    <div ref={root} class="selection-bar" role="region" aria-label={t("selection")}>
+      <p>
+        <strong>{tn("selected", links.length)}</strong>
+        {all !== undefined && (
+          <button type="button" class="button button-quiet" onClick={onAll}>
+            {t("select.matching", { count: formatCount(all) })}
+          </button>
+        )}
+      </p>
+      {links.every((link) => link.state === "deleted") ? (
+        act(t("restore"), "undo", () => void restore(links, onDone))
       ) : (
         <>
-          <button type="button" class="button" onClick={() => setEditing(true)}>
-            {t("edit")}
-          </button>
-          <button type="button" class="button" onClick={() => setTagging(true)}>
-            {t("tags")}
-          </button>
-          <button type="button" class="button" onClick={() => void setStates(links, "active", onDone)}>
-            {t("enable")}
-          </button>
-          <button type="button" class="button" onClick={() => void setStates(links, "disabled", onDone)}>
-            {t("disable")}
-          </button>
-          {targets.length > 0 && (
-            <button type="button" class="button" onClick={() => setMoving(true)}>
-              {t("move.action")}
-            </button>
-          )}
-          <button type="button" class="button button-danger" onClick={() => void remove(links, onDone)}>
-            {t("delete")}
-          </button>
+          {act(t("edit"), "edit", () => setEditing(true))}
+          {act(t("tags"), "tag", () => setTagging(true))}
+          {act(t("enable"), "play", () => void setStates(links, "active", onDone))}
+          {act(t("disable"), "pause", () => void setStates(links, "disabled", onDone))}
+          {targets.length > 0 && act(t("move.action"), "external", () => setMoving(true))}
+          {act(t("delete"), "trash", () => void remove(links, onDone), "button-danger")}
         </>
       )}
-      <button type="button" class="button button-quiet" onClick={onClear}>
-        {t("cancel")}
+      <button type="button" class="icon-button" aria-label={t("cancel")} title={t("cancel")} onClick={onClear}>
+        <Icon name="close" />
       </button>
       {isEditing && <BulkEdit links={links} onClose={() => setEditing(false)} onDone={onDone} />}
       {isTagging && <TagsDialog links={links} onClose={() => setTagging(false)} onDone={onDone} />}
-      {isMoving && <MoveDialog links={links} targets={targets} onClose={() => setMoving(false)} onDone={onDone} />}
+      {isMoving && <MoveDialog links={links} onClose={() => setMoving(false)} onDone={onDone} />}
     </div>
   );
 }

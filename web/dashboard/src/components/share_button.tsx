@@ -11,8 +11,8 @@ export function ShareButton(props: Omit<ShareDialogProps, "onClose">) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <button type="button" class="button" onClick={() => setOpen(true)}>
-        <Icon name="send" /> {t("shares.make")}
+      <button type="button" class="button" aria-label={t("shares.make")} onClick={() => setOpen(true)}>
+        <Icon name="send" /> <span class="wide-only">{t("shares.make")}</span>
       </button>
       {isOpen && <ShareDialog {...props} onClose={() => setOpen(false)} />}
     </>

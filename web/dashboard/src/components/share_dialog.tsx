@@ -18,9 +18,13 @@ import { useAction } from "./use_action";
 
 type Share = Schemas["Share"];
 
+export type ShareSubject = { link_id: number } | { tag: string };
+
 export interface ShareDialogProps {
   /** Of a new share. */
-  subject?: { link_id: number } | { tag: string };
+  subject?: ShareSubject;
+  /** Instead of one subject: those of which somebody chooses one. */
+  choices?: readonly (readonly [subject: ShareSubject, name: string])[];
   /** That is edited. */
   share?: Share;
   name: string;
@@ -83,9 +87,11 @@ const bodyOf = ({ title, text, range, expires, password, isRemoved, logo }: Draf
 });
 
 /** Makes a share and shows its address, which the server does not show again; or edits one. */
-export default function ShareDialog({ subject, share: opened, name, onClose }: ShareDialogProps) {
+export default function ShareDialog({ subject: given, choices, share: opened, name, onClose }: ShareDialogProps) {
+  const [chosen, setChosen] = useState("0");
+  const subject = choices ? choices[Number(chosen)]?.[0] : given;
   const [share, setShare] = useState(opened);
-  const typed = useTyped<Draft>({ name: `share ${opened?.id ?? Object.values(subject ?? {})}`, first: () => draftOf(opened), keep: (draft) => ({ ...draft, password: "", logo: undefined }), onClose });
+  const typed = useTyped<Draft>({ name: `share ${opened?.id ?? Object.values(given ?? {})}`, first: () => draftOf(opened), keep: (draft) => ({ ...draft, password: "", logo: undefined }), onClose });
   const { draft, setDraft, first, isChanged } = typed;
   const { title, text, range, expires, password, isRemoved, logo } = draft;
   const change = (part: Partial<Draft>) => setDraft((last) => ({ ...last, ...part }));
@@ -133,11 +139,12 @@ export default function ShareDialog({ subject, share: opened, name, onClose }: S
   if (url) return <SecretDialog isSent title={t("shares.made")} text={t(password === "" ? "shares.once" : "shares.once.password")} secret={url} label={t("shares.copy")} onClose={onClose} />;
   return (
     <>
-      <Dialog title={share ? `${t("edit")}: ${name}` : t("shares.make.title", { name })} onClose={() => isBusy || typed.close()}>
+      <Dialog title={share ? `${t("edit")}: ${name}` : choices ? name : t("shares.make.title", { name })} onClose={() => isBusy || typed.close()}>
         <form class="form" onSubmit={submit}>
           {error && <ErrorBox error={error} />}
           {typed.note}
           <p>{t("shares.text")}</p>
+          {choices && <SelectField label={t("shares.which")} value={chosen} options={choices.map(([, text], at) => [String(at), text] as const)} onChange={setChosen} />}
           <TextField label={t("title")} hint={t("shares.title.hint")} autofocus maxLength={200} value={title} error={error?.fields.title} onInput={(title) => change({ title })} />
           <Field label={t("shares.words")} error={error?.fields.text}>
             {(control) => <textarea class="input notes" rows={3} maxLength={2000} value={text} onInput={(event) => change({ text: event.currentTarget.value })} {...control} />}

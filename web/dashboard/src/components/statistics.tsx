@@ -5,7 +5,7 @@ import { setParams, usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
 import { fileName, formatCsv, saveCsv } from "../lib/download";
-import { type Dimension, type Filter, filterParams, filterQuery, filtersOf, isSame, rememberedValues } from "../lib/filters";
+import { type Dimension, type Filter, filterParams, filterQuery, filtersOf, isSame, useRememberedValues } from "../lib/filters";
 import { formatCompact, formatCount, formatSpan, formatValue } from "../lib/format";
 import { dateIn, type Range, rangeOf } from "../lib/range";
 import type { Series, Source, Totals } from "../lib/sources";
@@ -20,6 +20,7 @@ import { Empty, ErrorBox, Skeleton } from "./feedback";
 import { Icon } from "./icons";
 import { type Bots, botsOf, Panel, PLACES, type Question, shownCount } from "./panel";
 import { type Choice, Picker } from "./picker";
+import { ValueIcon } from "./value_icon";
 import { CompareButton, RangeBar } from "./range_bar";
 import { Ticking } from "./ticking";
 
@@ -149,6 +150,11 @@ function SeriesTable({ series, bots, name }: { series: Series; bots: Bots; name:
           </tbody>
         </table>}
       </details>
+      {compared && (
+        <span class="chart-key muted">
+          {formatSpan(compared.from, compared.to, undefined, true)} ({t("before")})
+        </span>
+      )}
       <button type="button" class="button button-quiet" onClick={save}>
         <Icon name="download" /> {t("as.csv")}
       </button>
@@ -192,35 +198,50 @@ function FilterChips({ filters }: { filters: Filter[] }) {
 
 interface BarProps extends Question {
   onPick: (filter: Filter) => void;
-  children?: ComponentChildren;
 }
 
-/** What limits the figures, and what can be done with them: in the bar, or on a sheet of a phone. */
-function Limits({ filters, bots, onPick }: Omit<BarProps, "range" | "children">) {
-  const values = rememberedValues();
+/** What limits the figures: in the bar, each behind a button; on the sheet of a phone, all at once. */
+function Limits({ filters, bots, onPick, isSheet = false }: Omit<BarProps, "range"> & { isSheet?: boolean }) {
+  const values = useRememberedValues();
   const choices: Choice[] = values.map((each, at) => ({
     id: String(at),
     text: formatValue(each.dimension, each.value),
     group: t(`dimension.${each.dimension}`),
+    mark: <ValueIcon dimension={each.dimension} value={each.value} />,
     isOn: filters.some((filter) => isSame(filter, each)),
   }));
   const kinds: Choice[] = (["", "include", "only"] as const).map((each) => ({ id: each, text: t(`bots.${each || "none"}`), group: "", isOn: each === bots }));
   return (
     <>
       <CompareButton />
+      {isSheet && (
+        <div class="segments segments-small" role="group" aria-label={t("bots.label")}>
+          {kinds.map(({ id, text, isOn }) => (
+            <button type="button" key={id} aria-pressed={isOn} onClick={() => setParams({ bots: id })}>
+              {text}
+            </button>
+          ))}
+        </div>
+      )}
       <FilterChips filters={filters} />
       <Picker label={t("filter.add")} class="chip chip-add" choices={choices} onPick={(at) => values[Number(at)] && onPick(values[Number(at)] as Filter)}>
-        <Icon name="filter" /> {t("filter")}
+        {isSheet ? undefined : (
+          <>
+            <Icon name="filter" /> {t("filter")}
+          </>
+        )}
       </Picker>
-      <Picker label={t("bots.label")} class="button button-quiet" choices={kinds} onPick={(value) => setParams({ bots: value })}>
-        {t(`bots.${bots || "none"}`)} <Icon name="down" />
-      </Picker>
+      {!isSheet && (
+        <Picker label={t("bots.label")} class="button button-quiet" choices={kinds} onPick={(value) => setParams({ bots: value })}>
+          {t(`bots.${bots || "none"}`)} <Icon name="down" />
+        </Picker>
+      )}
     </>
   );
 }
 
 /** One line above all figures, of the same height whatever is chosen, and as wide as the window: on a phone, a sheet has what the line has no room for. */
-function StatBar({ range, children, ...limits }: BarProps) {
+function StatBar({ range, ...limits }: BarProps) {
   const [isOpen, setOpen] = useState(false);
   const { filters, bots, isCompared } = limits;
   const chosen = filters.length + (bots ? 1 : 0) + (isCompared ? 1 : 0);
@@ -230,19 +251,15 @@ function StatBar({ range, children, ...limits }: BarProps) {
       <span class="paper-only">{formatSpan(range.from, range.to, "UTC")}</span>
       <div class="stat-limits wide-only">
         <Limits {...limits} />
-        {children}
       </div>
       <button type="button" class="button narrow-only" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         <Icon name="filter" /> {t("filters")}
         {chosen > 0 && <span class="badge badge-admin">{formatCount(chosen)}</span>}
       </button>
       {isOpen && (
-        <Dialog look="bottom" title={t("filters")} onClose={() => setOpen(false)}>
-          <div class="stat-limits">
-            <Limits {...limits} />
-          </div>
+        <Dialog isSheet title={t("filters")} onClose={() => setOpen(false)}>
+          <Limits {...limits} isSheet />
           <footer class="dialog-foot">
-            {children}
             <button type="button" class="button button-primary" onClick={() => setOpen(false)}>
               {t("done")}
             </button>
@@ -261,14 +278,12 @@ interface Props {
   marks?: readonly Mark[];
   /** Stands above the bar. */
   heading?: ComponentChildren;
-  /** At the end of the bar. */
-  actions?: ComponentChildren;
   /** More panels. */
   children?: ComponentChildren;
 }
 
 /** The statistics of a source in the range and with the filters of the address. They follow new visits. */
-export function Statistics({ source, decisions = [], marks = [], heading, actions, children }: Props) {
+export function Statistics({ source, decisions = [], marks = [], heading, children }: Props) {
   const { params } = usePlace();
   const range = rangeOf(params);
   const filters = filtersOf(params);
@@ -279,7 +294,13 @@ export function Statistics({ source, decisions = [], marks = [], heading, action
   const live = useQuery(`live ${source.key}`, source.turn, source.pollMs);
   const turn = live.data ?? "";
   const { data, error, reload } = useFigures(source, range, filters, isCompared, turn);
-  const panelTurn = useThrottled(turn, PANEL_MS);
+  const isLost = error !== undefined;
+  // What failed together with the figures is loaded again together with them.
+  const outages = useRef({ count: 0, isLost });
+  if (outages.current.isLost && !isLost) outages.current.count++;
+  outages.current.isLost = isLost;
+  const panelTurn = `${useThrottled(turn, PANEL_MS)} ${outages.current.count}`;
+  const message = error && <ErrorBox error={error} retry={reload} />;
   /** A value that is the filter already is one no longer. */
   const pick = (filter: Filter) => {
     const others = filters.filter((each) => !isSame(each, filter));
@@ -297,11 +318,9 @@ export function Statistics({ source, decisions = [], marks = [], heading, action
   return (
     <div class="statistics">
       {heading}
-      <StatBar {...question} onPick={pick}>
-        {actions}
-      </StatBar>
-      {error && <ErrorBox error={error} retry={reload} />}
-      {(data || !error) && <section class="card figures" aria-label={t("chart.label")}>
+      <StatBar {...question} onPick={pick} />
+      {data && message}
+      <section class="card figures" aria-label={t("chart.label")}>
         {data ? (
           <>
             <div class="metrics">
@@ -328,9 +347,12 @@ export function Statistics({ source, decisions = [], marks = [], heading, action
             <SeriesTable series={data.series} bots={bots} name={fileName("visits", [source.name, ...conditions(filters, bots)].join("-"), range)} />
           </>
         ) : (
-          <Skeleton lines={5} height={56} />
+          <>
+            <Skeleton look="figures" isStill={isLost} />
+            {message && <div class="chart-empty">{message}</div>}
+          </>
         )}
-      </section>}
+      </section>
       <div class="panels">
         <Panel {...shared} hasMap title={t("places")} dimensions={PLACES} />
         <Panel {...shared} title={t("sources")} dimensions={["referrer_source", "referrer_host", "scan"]} />

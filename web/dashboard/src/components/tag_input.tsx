@@ -1,6 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import { t } from "../i18n";
 import { Field } from "./field";
+import { Dotted } from "./tag_chip";
 
 const knownTags = new Set<string>();
 
@@ -54,7 +55,7 @@ export function TagInput({ label, hint, error, autofocus, tags, onChange }: Prop
         <div class="tag-input">
           {tags.map((tag) => (
             <span class="tag" key={tag}>
-              {tag}
+              <Dotted tag={tag} />
               <button type="button" aria-label={t("tag.remove", { tag })} onClick={() => onChange(tags.filter((each) => each !== tag))}>
                 ×
               </button>

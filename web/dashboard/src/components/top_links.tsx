@@ -14,12 +14,13 @@ export function TopLinks({ links, error, bots }: { links: Top[] | undefined; err
   const max = Math.max(1, ...(links ?? []).map((link) => shownCount(link, bots)));
   const range = { range: params.get("range"), from: params.get("from"), to: params.get("to") };
   return (
-    <section class="card panel" aria-label={t("top")}>
+    <section class="card panel top-links" aria-label={t("top")}>
       <div class="panel-head">
         <h2 class="panel-title">{t("top")}</h2>
       </div>
       <div class="panel-body">
-        {!links && (error ? <p class="muted panel-empty">{t("panel.failed")}</p> : <Skeleton lines={8} height={22} />)}
+        {!links && <Skeleton lines={8} height={32} look="bars" isStill={error !== undefined} />}
+        {!links && error && <p class="muted panel-failed">{t("panel.failed")}</p>}
         {links?.length === 0 && <p class="muted panel-empty">{t("panel.empty")}</p>}
         {links && links.length > 0 && (
           <table class="bars">

@@ -11,6 +11,7 @@ import { formatRelative, formatSpan, formatTime, formatValue } from "../lib/form
 import { rangeOf } from "../lib/range";
 import { ErrorBox, explain, Skeleton } from "./feedback";
 import { Icon } from "./icons";
+import { ValueIcon } from "./value_icon";
 
 const POLL_MS = 3_000;
 const LATEST = 20;
@@ -26,7 +27,7 @@ function VisitRow({ visit }: { visit: Visit }) {
         {formatTime(visit.occurred_at)}
       </td>
       <td>
-        {place}
+        <ValueIcon dimension="country" value={visit.country} /> {place}
         <div class="narrow-only hint">
           {t("source")}: {source}
         </div>
@@ -61,7 +62,7 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
     try {
       const content = (await unwrap(api.GET("/api/links/{id}/visits", { params: { path, query: wanted }, parseAs: "blob" }))) as unknown as Blob;
       const name = fileName("single-visits", slug, range);
-      if (format === "csv") saveCsv(separate(await content.text()), name);
+      if (format === "csv") saveCsv(separate((await content.text()).replace("occurred_at", "occurred_at (UTC)")), name);
       else saveFile(content, `${name}.ndjson`);
     } catch (cause) {
       notify(explain(asApiError(cause)), { isError: true });
@@ -84,7 +85,7 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
         </div>
       </div>
       {error && <ErrorBox error={error} retry={reload} />}
-      {!data && !error && <Skeleton lines={5} height={28} />}
+      {!data && <Skeleton lines={5} height={44} isStill={error !== undefined} />}
       {data?.visits.length === 0 && <p class="muted panel-empty">{t("panel.empty")}</p>}
       {data && data.visits.length > 0 && (
         <table class="table">

@@ -49,6 +49,7 @@ export function sentenceOf(entry: AuditEntry, nameOf: NameOf): string {
 export function describeDetails({ action, details }: AuditEntry, nameOf: NameOf): string {
   const show = (name: string, value: unknown): string => {
     if (value === false) return t("no");
+    if (name === "scopes") return String(value).split(",").map((scope) => tMaybe(`scope.${scope}`) ?? scope).join(" · ");
     if (/_by$/.test(name)) return nameOf(Number(value)) ?? t("audit.account", { id: Number(value) });
     if (/_at$/.test(name)) return formatTime(String(value));
     return tMaybe(`role.${String(value)}`) ?? (typeof value === "string" ? value : JSON.stringify(value));

@@ -83,7 +83,7 @@ function columnsOf(cells: string[], chosen?: number): Columns {
 /** Browsers accept a space in a host. */
 const isAddress = (url: string) => !/\s/.test(url) && parseUrl(url) !== undefined && /^https?:\/\//i.test(url);
 /** Beyond doubt, unlike 31.12.2027 and "No.". */
-const looksLikeAddress = (cell: string) => /^(https?:\/\/\S|[^\s/@]+\.\p{L}[\p{L}\d-]+([/:?#]|$))/iu.test(cell) && isAddress(normalizeUrl(cell));
+export const looksLikeAddress = (cell: string) => /^(https?:\/\/\S|[^\s/@]+\.\p{L}[\p{L}\d-]+([/:?#]|$))/iu.test(cell) && isAddress(normalizeUrl(cell));
 
 const hasScheme = (cell: string) => /^https?:\/\//i.test(cell);
 
@@ -104,6 +104,9 @@ function splitLine({ text: written, line }: CsvRow): CsvRow[] {
   return [{ cells: isRow ? cells : [text], line, text }];
 }
 
+/** An address behind which a comma or a semicolon stands may be one address, or have a short name behind it. */
+const cutLine = (row: CsvRow): CsvRow => (row.cells.length > 1 ? row : { ...row, cells: cellsOf(row.text) });
+
 /** Whether the destination may be another column with addresses: "link" is often the short link, and a column without any address is none. */
 function isDoubtful(columns: Columns, [first, ...others]: CsvRow[]): boolean {
   const at = columns.original_url?.[0] ?? -1;
@@ -114,7 +117,7 @@ function isDoubtful(columns: Columns, [first, ...others]: CsvRow[]): boolean {
 
 /** What a person has to say because the text does not. */
 export interface Answers {
-  /** The index of the column with destinations; -1 if the first line has no names, and each line is an address. */
+  /** The index of the column with destinations; -1 if each line is an address. */
   destination?: number;
   /** 04/05/2027 is 4 May. */
   isDayFirst?: boolean;
@@ -133,7 +136,7 @@ export interface Bulk {
   visits: string[];
   /** None, as long as a question is open. */
   items: BulkItem[];
-  /** The first rows, if no column is known to be the destination. */
+  /** The first rows, if no column is known to be the destination; or those that may be one address or several columns. */
   unclear?: CsvRow[];
   /** A date that may be two days, if no other date of the text shows which. */
   date?: string;
@@ -149,9 +152,13 @@ export function parseBulk(text: string, tags: readonly string[], answers: Answer
   const table = isNamed || isUnknownHeader(written) ? written : lines;
   const isFirst = lines.some(({ cells }) => looksLikeAddress(cells[0] ?? ""));
   const isElsewhere = lines.some(({ cells }) => cells.slice(1).some(isFirst ? hasScheme : looksLikeAddress));
-  const unclear = (isNamed ? !named.original_url || isDoubtful(named, written) : table === written || isElsewhere) ? table.slice(0, 3) : undefined;
+  const cut = table === lines ? lines.map(cutLine) : [];
+  const doubtful = cut.filter(({ cells }, at) => cells.length > 1 && lines[at]?.cells.length === 1 && looksLikeAddress(cells[0] ?? ""));
+  const isTable = isNamed ? !named.original_url || isDoubtful(named, written) : table === written || isElsewhere;
+  const unclear = isTable ? table.slice(0, 3) : doubtful.length > 0 ? doubtful.slice(0, 3) : undefined;
   if (unclear && answers.destination === undefined) return { header: mark, names: [], columns: {}, unknown: [], visits: [], items: [], unclear };
 
+  if (unclear && !isTable) return read({ mark, head: undefined, rows: answers.destination === -1 ? lines : cut, columns: POSITIONS, tags, answers, unclear });
   const chosen = unclear ? answers.destination : undefined;
   const hasHeader = chosen === undefined ? isNamed : chosen >= 0 && !looksLikeAddress(table[0]?.cells[chosen] ?? "");
   const rows = hasHeader ? (first.length > 1 ? table.slice(1) : table.slice(1).flatMap(splitLine)) : chosen === -1 ? lines : table;

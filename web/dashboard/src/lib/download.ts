@@ -1,3 +1,4 @@
+import { notify } from "../app/toasts";
 import { t } from "../i18n";
 import { csvCell } from "./csv";
 import { addDays, type Range } from "./range";
@@ -7,7 +8,7 @@ export function fileName(kind: string, name: string, { from, to }: Range): strin
   return `${kind}-${name}-${from}-to-${addDays(to, -1)}`;
 }
 
-/** Saves a file that the page has made. */
+/** Saves a file that the page has made, and says so. */
 export function saveFile(content: Blob, name: string): void {
   const url = URL.createObjectURL(content);
   const anchor = document.createElement("a");
@@ -16,6 +17,7 @@ export function saveFile(content: Blob, name: string): void {
   document.body.append(anchor);
   anchor.click();
   anchor.remove();
+  notify(t("link.saved", { url: name }));
   // The browser has begun to read it by then.
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -1,4 +1,5 @@
 import type { Schemas } from "../api/client";
+import { createStore, useStore } from "./store";
 
 export type Dimension = Schemas["Dimension"];
 export const DIMENSIONS = ["country", "region", "city", "referrer_source", "referrer_host", "device", "browser", "os", "language", "utm_source", "utm_medium", "utm_campaign", "rule", "variant", "alias", "scan", "bot_reason"] as const satisfies readonly Dimension[];
@@ -37,6 +38,7 @@ export function filterQuery(filters: readonly Filter[]): Record<string, string[]
 export const isSame = (a: Filter, b: Filter): boolean => a.dimension === b.dimension && a.value === b.value;
 
 const known = new Map<Dimension, Set<string>>();
+const changes = createStore(0);
 
 /** Of one dimension: a list to choose from must stay short. */
 const KNOWN_MAX = 50;
@@ -46,9 +48,16 @@ export function rememberValues(dimension: Dimension, values: readonly string[]):
   const kept = known.get(dimension) ?? new Set<string>();
   for (const value of values) if (kept.size < KNOWN_MAX) kept.add(value);
   known.set(dimension, kept);
+  changes.set(changes.get() + 1);
 }
 
 /** The next person at this browser must not see them. */
 export const forgetValues = (): void => known.clear();
 
-export const rememberedValues = (): readonly Filter[] => [...known].flatMap(([dimension, values]) => [...values].map((value) => ({ dimension, value, isExcluded: false })));
+/** To the server, a visit without a referrer has the source of one from an unknown website. Its website tells them apart. */
+const isOffered = ({ dimension, value }: Filter) => dimension !== "referrer_source" || value !== "";
+
+export function useRememberedValues(): readonly Filter[] {
+  useStore(changes);
+  return DIMENSIONS.flatMap((dimension) => [...(known.get(dimension) ?? [])].map((value) => ({ dimension, value, isExcluded: false }))).filter(isOffered);
+}

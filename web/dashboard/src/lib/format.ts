@@ -13,7 +13,20 @@ export const formatCompact = (count: number): string =>
 export const formatShare = (share: number): string =>
   intl("NumberFormat", currentLocale(), { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share);
 
-export const formatChange = (share: number): string =>
+/** Of the counts, in whole percent: with what the largest remainders round up, all of them together are what they are of the sum. */
+export function formatShares(counts: readonly number[], sum: number): string[] {
+  const exact = counts.map((count) => (count * 100) / sum);
+  const total = Math.round(exact.reduce((all, own) => all + own, 0));
+  const missing = total - exact.reduce((all, own) => all + Math.floor(own), 0);
+  const raised = exact.map((_, at) => at).sort((a, b) => (exact[b] as number) % 1 - ((exact[a] as number) % 1)).slice(0, missing);
+  return exact.map((own, at) => {
+    const whole = Math.floor(own) + (raised.includes(at) ? 1 : 0);
+    return whole === 0 && own > 0 ? `<${formatShare(0.01)}` : formatShare(whole / 100);
+  });
+}
+
+/** A change that would need five characters and more is told as a multiple. */
+export const formatChange = (share: number): string => share >= 10 ? `× ${formatCompact(share + 1)}` :
   intl("NumberFormat", currentLocale(), { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" }).format(share);
 
 const dates = (options: Intl.DateTimeFormatOptions) => (time: string | number) =>
@@ -22,17 +35,19 @@ const dates = (options: Intl.DateTimeFormatOptions) => (time: string | number) =
 export const formatDate = dates({ day: "numeric", month: "short", year: "numeric" });
 export const formatDay = dates({ weekday: "short", day: "numeric", month: "short" });
 export const formatMonth = dates({ month: "long", year: "numeric" });
+/** As short as they can stand below a chart, by the length of its steps. */
+export const formatTick = { hour: dates({ hour: "2-digit", minute: "2-digit" }), day: dates({ day: "numeric", month: "short" }), week: dates({ day: "numeric", month: "short" }), month: dates({ month: "short", year: "numeric" }) };
 export const formatTime = dates({ dateStyle: "medium", timeStyle: "short" });
 /** With the name of the zone, where somebody plans by this time. */
 export const formatZonedTime = (time: string): string => `${formatTime(time)} (${currentZone()})`;
 export const formatClock = dates({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
 export const formatHour = dates({ weekday: "short", hour: "2-digit", minute: "2-digit" });
 
-/** "17 – 23 Nov 2026"; with the time of day if it does not end at midnight. The end is exclusive. */
-export function formatSpan(from: string, to: string, zone = currentZone()): string {
+/** "17 – 23 Nov 2026"; with the time of day if it does not end at midnight, unless isShort. The end is exclusive. */
+export function formatSpan(from: string, to: string, zone = currentZone(), isShort = false): string {
   const [begin, end] = [Date.parse(from), Date.parse(to)];
   const isMidnight = dateIn(zone, end) !== dateIn(zone, end - 1);
-  const format = intl("DateTimeFormat", currentLocale(), { timeZone: zone, dateStyle: "medium", ...(isMidnight ? {} : { timeStyle: "short" }) });
+  const format = intl("DateTimeFormat", currentLocale(), { timeZone: zone, dateStyle: "medium", ...(isMidnight || isShort ? {} : { timeStyle: "short" }) });
   return format.formatRange(begin, isMidnight ? end - 1 : end);
 }
 

@@ -1,5 +1,5 @@
 import { api, asApiError, type Link, unwrap } from "../api/client";
-import { forgetUndo, notify } from "../app/toasts";
+import { notify } from "../app/toasts";
 import { explain } from "../components/feedback";
 import { t, tn } from "../i18n";
 import { formatDate, hostAndSlug } from "./format";
@@ -39,7 +39,6 @@ export function sayEdited(before: Link, after: Link, done: () => void): void {
       notify(tn("changed", 1));
       done();
     });
-  if (changed.length === 0) forgetUndo(); // it was of an earlier save
   notify(t("link.saved", { url: hostAndSlug(after.short_url) }), changed.length === 0 ? {} : { undo });
 }
 
@@ -64,10 +63,7 @@ const urlOf = ([link]: readonly Link[]) => hostAndSlug(link?.short_url ?? "");
 
 export function restore(links: readonly Link[], done: () => void): Promise<void> {
   const act = (link: Link) => unwrap(api.POST("/api/links/{id}/restore", byId(link)));
-  const say = (restored: readonly Link[]) => {
-    forgetUndo();
-    notify(tn("restored", restored.length, { url: urlOf(restored) }));
-  };
+  const say = (restored: readonly Link[]) => notify(tn("restored", restored.length, { url: urlOf(restored) }));
   return each(links, act, say, done);
 }
 

@@ -7,6 +7,14 @@ async function isOutdated(): Promise<boolean> {
   return response.ok && entry != null && !(await response.text()).includes(entry);
 }
 
+const RETRY_MS = 3_000;
+
+/** Once the server answers, the page begins again, unless the person has gone on without what was missing. */
+function awaitServer(): void {
+  const begin = () => document.querySelector(".error-box") && location.reload();
+  setTimeout(() => fetch(import.meta.env.BASE_URL).then(begin, awaitServer), RETRY_MS);
+}
+
 /**
  * Loads a part of the program. After an update the server no longer has the files of an open page; the page then loads
  * itself again. Otherwise a part that cannot be loaded is an ApiError, like a request without a response.
@@ -16,6 +24,7 @@ export async function loadCode<T>(load: () => Promise<T>): Promise<T> {
     return await load();
   } catch {
     if (await isOutdated().catch(() => false)) location.reload();
+    awaitServer();
     throw new ApiError(0, undefined, "", 0);
   }
 }

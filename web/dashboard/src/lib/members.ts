@@ -1,16 +1,18 @@
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { changeWorkspace, currentWorkspace } from "../app/session";
+import { changeWorkspace, currentUser, currentWorkspace } from "../app/session";
 import { t } from "../i18n";
 
 export type Member = Schemas["Member"];
 
 export const memberName = (member: Pick<Member, "name" | "email">): string => member.name || member.email;
 
-/** Also says everywhere how many there are now. */
+/** Also says everywhere how many there are now, and what this person may do. */
 export async function loadMembers(signal: AbortSignal) {
   const answer = await unwrap(api.GET("/api/members", { signal }));
-  if (answer.members.length !== currentWorkspace()?.members) changeWorkspace({ members: answer.members.length });
+  const now = { members: answer.members.length, role: answer.members.find((each) => each.user_id === currentUser()?.id)?.role };
+  const known = currentWorkspace();
+  if (now.members !== known?.members || (now.role && now.role !== known.role)) changeWorkspace({ members: now.members, ...(now.role && { role: now.role }) });
   return answer;
 }
 

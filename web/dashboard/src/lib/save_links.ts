@@ -1,6 +1,6 @@
 import { api, type Link, unwrap } from "../api/client";
 import { notify } from "../app/toasts";
-import { t } from "../i18n";
+import { t, tn } from "../i18n";
 import { formatCsv, saveCsv } from "./download";
 import { formatCount } from "./format";
 import type { Question } from "./sources";
@@ -35,5 +35,5 @@ export async function saveLinks(query: Question): Promise<void> {
   } while (cursor && links.length < LINKS_MAX);
   const columns = Object.keys(COLUMNS) as Column[];
   saveCsv(formatCsv([columns.map((column) => t(COLUMNS[column])), ...links.map((link) => columns.map((column) => cellOf(link[column])))]), "links");
-  if (cursor) notify(t("links.first", { count: formatCount(links.length) }));
+  notify(cursor ? t("links.first", { count: formatCount(links.length) }) : t("links.saved", { links: tn("links", links.length) }));
 }

@@ -36,13 +36,17 @@ export function showing(view: View, [x, y]: readonly [number, number], size: Siz
 
 const STEPS = [1, 2, 3, 4, 5];
 
-/** The lowest count of a step. Areas are compared by eye: the root keeps small numbers visible. */
-const lowest = (step: number, max: number) => Math.max(1, Math.ceil(max * ((step - 1) / STEPS.length) ** 2));
+/** The lowest count of a step, a round number. Areas are compared by eye: the root keeps small numbers visible. */
+function lowest(step: number, max: number): number {
+  const exact = Math.max(1, Math.max(max, STEPS.length) * ((step - 1) / STEPS.length) ** 2);
+  const unit = Math.max(1, 10 ** Math.floor(Math.log10(exact)) / 2);
+  return Math.ceil(exact / unit) * unit;
+}
 
 /** Which of five steps a count has. */
 export const stepOf = (count: number, max: number): number => STEPS.filter((step) => lowest(step, max) <= count).length;
 
 /** The steps that have any count, with their lowest and highest. */
 export function stepsOf(max: number): (readonly [step: number, low: number, high: number])[] {
-  return STEPS.map((step) => [step, lowest(step, max), step === STEPS.length ? max : lowest(step + 1, max) - 1] as const).filter(([, low, high]) => low <= high);
+  return STEPS.map((step) => [step, lowest(step, max), step === STEPS.length ? max : Math.min(max, lowest(step + 1, max) - 1)] as const).filter(([, low, high]) => low <= high);
 }

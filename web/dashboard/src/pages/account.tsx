@@ -82,7 +82,7 @@ function Display() {
   return (
     <section class="card form">
       <h2>{t("display")}</h2>
-      <Preferences />
+      <Preferences hasLabels />
       <SelectField label={t("zone")} hint={t("zone.hint")} value={zone} options={[["", t("zone.browser", { zone: browserZone() })], ...options]} onChange={choose} />
     </section>
   );

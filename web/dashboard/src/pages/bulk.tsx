@@ -10,7 +10,7 @@ import { Fold } from "../components/fold";
 import { Icon } from "../components/icons";
 import { TagInput } from "../components/tag_input";
 import { currentLocale, t, tn } from "../i18n";
-import { type Answers, type Bulk, type BulkItem, CHANGED, CREATED, isoDate, parseBulk, parseChanges, SHOWN } from "../lib/bulk";
+import { type Answers, type Bulk, type BulkItem, CHANGED, CREATED, isoDate, looksLikeAddress, parseBulk, parseChanges, SHOWN } from "../lib/bulk";
 import { findEdits } from "../lib/change_bulk";
 import { type BulkResult, createBulk } from "../lib/create_bulk";
 import { textOf } from "../lib/csv";
@@ -111,8 +111,10 @@ function Mapping({ bulk: { names, columns }, wanted, onChoose }: { bulk: Bulk; w
 function Questions({ bulk: { unclear, date }, answers, onAnswer }: { bulk: Bulk; answers: Answers; onAnswer: (answers: Answers) => void }) {
   const columns = [...(unclear?.[0]?.cells ?? []).keys()].map((at) => {
     const [name = "", ...samples] = (unclear ?? []).map(({ cells }) => cells[at] ?? "");
-    return [String(at), `${name} (${samples.find(Boolean) ?? ""})`] as const;
+    const sample = samples.find(Boolean);
+    return [String(at), sample ? `${name} (${sample})` : name] as const;
   });
+  const withAddress = columns.filter(([at]) => unclear?.some(({ cells }) => looksLikeAddress(cells[Number(at)] ?? "")));
   const dayOf = (isDayFirst: boolean) => formatDate(fromLocalInput(`${isoDate(date ?? "", isDayFirst)}T12:00`));
   const choose = ["", t("bulk.choose")] as const;
   return (
@@ -123,7 +125,7 @@ function Questions({ bulk: { unclear, date }, answers, onAnswer }: { bulk: Bulk;
           <SelectField
             label={t("bulk.unclear")}
             value={String(answers.destination ?? "")}
-            options={[choose, ...columns, ["-1", t("bulk.unclear.none")]]}
+            options={[choose, ...(withAddress.length > 0 ? withAddress : columns), ["-1", t("bulk.unclear.none")]]}
             onChange={(value) => onAnswer({ destination: value ? Number(value) : undefined })}
           />
         </>
@@ -247,6 +249,7 @@ export default function BulkPage() {
   const [error, setError] = useState<ApiError>();
   const [fileFault, setFileFault] = useState<"bulk.toolarge" | "bulk.workbook">();
   const [isBusy, setBusy] = useState(false);
+  const [isOver, setOver] = useState(false);
   const began = useRef({ at: 0, count: 0 });
   const isLeft = useRef(false);
   const { text, tags, answers, isChange, run } = kept;
@@ -313,48 +316,65 @@ export default function BulkPage() {
       </header>
       {!run && (
         <section class="card form">
-          <SelectField label={t("bulk.what")} value={String(isChange)} options={[["false", t("bulk.what.create")], ["true", t("bulk.what.change")]]} onChange={(value) => change({ isChange: value === "true", answers: {} })} />
-          <Field label={t("bulk.lines")} hint={isChange ? t("bulk.change.hint") : `${t("bulk.hint")} ${t("expires.deleted")}`} error={fileFault && t(fileFault)}>
-            {(control) => <textarea class="input textarea mono" rows={8} placeholder={example} value={text} onInput={(event) => write(event.currentTarget.value)} {...control} />}
-          </Field>
+          <div class="tabs" role="group" aria-label={t("bulk.what")}>
+            {([false, true] as const).map((each) => (
+              <button type="button" key={String(each)} aria-pressed={each === isChange} onClick={() => change({ isChange: each, answers: {} })}>
+                {t(each ? "bulk.what.change" : "bulk.what.create")}
+              </button>
+            ))}
+          </div>
           <div
             class="dropzone"
-            onDragOver={(event) => event.preventDefault()}
+            data-over={isOver}
+            data-small={text !== ""}
+            onDragOver={(event) => (event.preventDefault(), setOver(true))}
+            onDragLeave={() => setOver(false)}
             onDrop={(event) => {
               event.preventDefault();
+              setOver(false);
               void readFile(event.dataTransfer?.files[0]);
             }}
           >
-            <Field label={t("bulk.file")}>
-              {(control) => <input type="file" class="file" accept=".csv,.tsv,.txt,text/csv,text/plain" onChange={(event) => void readFile(event.currentTarget.files?.[0])} {...control} />}
-            </Field>
-            <button type="button" class="button" onClick={() => saveCsv(example.replaceAll("\n", "\r\n"), "waymark-template")}>
-              <Icon name="download" /> {t("bulk.template")}
-            </button>
+            <Icon name="upload" />
+            <span class="wide-only">{t("bulk.drop")}</span>
+            <span class="button-row">
+              <label class="button file-button">
+                {t("bulk.file")}
+                <input type="file" class="visually-hidden" accept=".csv,.tsv,.txt,text/csv,text/plain" onChange={(event) => void readFile(event.currentTarget.files?.[0])} />
+              </label>
+              <button type="button" class="button button-quiet" onClick={() => saveCsv(example.replaceAll("\n", "\r\n"), "waymark-template")}>
+                <Icon name="download" /> {t("bulk.template")}
+              </button>
+            </span>
           </div>
-          {!isChange && <TagInput label={t("bulk.tags")} hint={t("tags.hint")} tags={tags} onChange={(now) => change({ tags: now })} />}
-          <div class="button-row">
-            <button type="button" class="button button-primary" disabled={good.length === 0 || isBusy} onClick={isChange ? check : create}>
-              {isChange ? t("bulk.change.check") : good.length === 0 ? t("bulk.create.none") : tn("bulk.create", good.length)}
-            </button>
-            {faulty.length > 0 && <span class="field-error">{tn("bulk.skipped", faulty.length)}</span>}
-            {over <= 0 && quota?.limit && <span class="muted">{t("bulk.quota.left", { limit: formatCount(quota.limit), left: formatCount(quota.left ?? 0) })}</span>}
-          </div>
-          {over > 0 && (
-            <p class="field-error" role="status">
-              {t("bulk.quota", { limit: formatCount(quota?.limit ?? 0), left: formatCount(quota?.left ?? 0), over: formatCount(over) })}
+          <Field label={t("bulk.lines")} hint={isChange ? t("bulk.change.hint") : `${t("bulk.hint")} ${t("expires.deleted")}`} error={fileFault && t(fileFault)}>
+            {(control) => <textarea class="input textarea mono" rows={6} placeholder={example} value={text} onInput={(event) => write(event.currentTarget.value)} {...control} />}
+          </Field>
+          <Questions bulk={bulk} answers={answers} onAnswer={(now) => change({ answers: now })} />
+          <Mapping bulk={bulk} wanted={isChange ? CHANGED : CREATED} onChoose={(columns) => change({ answers: { ...answers, columns: { ...answers.columns, ...columns } } })} />
+          {(unknown.length > 0 || visits.length > 0) && (
+            <p class="muted">
+              {unknown.length > 0 && t("bulk.unknown", { names: unknown.join(", ") })} {visits.length > 0 && t("bulk.visits", { names: visits.join(", ") })}
             </p>
           )}
-          <Mapping bulk={bulk} wanted={isChange ? CHANGED : CREATED} onChoose={(columns) => change({ answers: { ...answers, columns: { ...answers.columns, ...columns } } })} />
-          <Questions bulk={bulk} answers={answers} onAnswer={(now) => change({ answers: now })} />
-          {visits.length > 0 && <p class="muted">{t("bulk.visits", { names: visits.join(", ") })}</p>}
-          {unknown.length > 0 && <p class="field-error">{t("bulk.unknown", { names: unknown.join(", ") })}</p>}
+          {!isChange && <TagInput label={t("bulk.tags")} hint={t("tags.hint")} tags={tags} onChange={(now) => change({ tags: now })} />}
           {faulty.length > 0 && <FaultyLines lines={faulty} />}
         </section>
       )}
+      {!run && good.length > 0 && <Preview items={good} />}
+      {!run && (
+        <div class="action-bar">
+          <span class={over > 0 ? "field-error" : "muted"} role="status">
+            {faulty.length > 0 && <span class="field-error">{tn("bulk.skipped", faulty.length)} </span>}
+            {over > 0 ? t("bulk.quota", { limit: formatCount(quota?.limit ?? 0), left: formatCount(quota?.left ?? 0), over: formatCount(over) }) : quota?.limit && t("bulk.quota.left", { limit: formatCount(quota.limit), left: formatCount(quota.left ?? 0) })}
+          </span>
+          <button type="button" class="button button-primary" disabled={good.length === 0 || isBusy} onClick={isChange ? check : create}>
+            {isChange ? t("bulk.change.check") : good.length === 0 ? t("bulk.create.none") : tn("bulk.create", good.length)}
+          </button>
+        </div>
+      )}
       {error && <ErrorBox error={error} />}
       {results && <Outcome results={results} failed={failed} refused={refused.length} total={items.length} isBusy={isBusy} began={began.current} onEdit={editFailed} onGoOn={isDone ? undefined : create} />}
-      {!run && good.length > 0 && <Preview items={good} />}
       {found && (
         <EditsDialog title={t("bulk.what.change")} edits={found.edits.filter(({ link, edit }) => isEdit(link, edit))} onClose={() => setFound(undefined)} onDone={() => {}}>
           {found.left.length > 0 && (

@@ -40,7 +40,7 @@ function Heading({ invitation }: { invitation: Invitation }) {
   return (
     <>
       <h1>{t("invitation.title", { name: workspace?.name ?? operator })}</h1>
-      {workspace ? <p>{by ? t("invitation.by", { by, email }) : t("invitation.for", { email })}</p> : <p>{t("invitation.by.instance", { by: by ?? t("invitation.admin"), email })}</p>}
+      <p>{t(workspace ? "invitation.by" : "invitation.by.instance", { by, email })}</p>
       {role && <YourRole role={role} />}
       {workspace?.requires_second_factor && !currentUser()?.second_factor && <p>{t("invitation.factor")}</p>}
       <p class="hint">{t("invitation.until", { time: formatTime(expires_at) })}</p>
@@ -68,7 +68,7 @@ function Accept({ invitation, token, email }: { invitation: Invitation; token: s
   if (!isFor(invitation, email) || error?.kind === "invitation-for-another") {
     return (
       <>
-        <p>{t("invitation.other", { email, invited: invitation.email_hint, by: invitation.invited_by_name ?? t("invitation.inviter") })}</p>
+        <p>{t("invitation.other", { email, invited: invitation.email_hint, by: invitation.invited_by_name })}</p>
         <button type="button" class="button button-primary" disabled={isBusy} onClick={() => void run(logout)}>
           {t("logout")}
         </button>

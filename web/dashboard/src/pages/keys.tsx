@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { useUser } from "../app/session";
+import { can, useUser } from "../app/session";
 import { notify } from "../app/toasts";
 import { Confirm, Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
@@ -9,7 +9,7 @@ import { SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
 import { Menu, type MenuItem } from "../components/menu";
 import { SecretDialog } from "../components/secret_dialog";
-import { TagList } from "../components/tag_chip";
+import { tagLinks } from "../components/tag_chip";
 import { TagInput } from "../components/tag_input";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
@@ -75,16 +75,16 @@ function KeyForm({ apiKey, onClose, onSaved }: FormProps) {
           {Object.entries(GROUPS).filter(([group]) => isOffered(group)).map(([group, each]) => (
             <fieldset class="fieldset" key={group}>
               <legend>{t(`scopes.${group as keyof typeof GROUPS}`)}</legend>
-              {each.map((scope) => (
+              {each.filter((scope) => scope !== "workspace:write" || can("admin") || scopes.includes(scope)).map((scope: Scope) => (
                 <label class="check" key={scope} title={scope}>
-                  <input type="checkbox" checked={scopes.includes(scope)} onChange={(event) => toggle(scope, event.currentTarget.checked)} />
+                  <input type="checkbox" checked={scopes.includes(scope)} aria-invalid={error?.fields.scopes ? true : undefined} aria-describedby={error?.fields.scopes && "scopes-error"} onChange={(event) => toggle(scope, event.currentTarget.checked)} />
                   {t(`scope.${scope}`)}
                 </label>
               ))}
             </fieldset>
           ))}
         </div>
-        {error?.fields.scopes && <p class="field-error">{error.fields.scopes}</p>}
+        {error?.fields.scopes && <p class="field-error" id="scopes-error">{error.fields.scopes}</p>}
         <TagInput label={t("key.tags")} hint={t("optional")} error={error?.fields.tags} tags={tags} onChange={setTags} />
         <TextField label={t("key.expires")} hint={t("optional")} type="date" value={expires} error={error?.fields.expires_at} onInput={setExpires} />
         <footer class="dialog-foot">
@@ -151,7 +151,7 @@ function KeyRow({ apiKey, onTask }: { apiKey: ApiKey; onTask: (task: Task) => vo
             </span>
           );
         })}
-        <TagList tags={apiKey.tags} />
+        {apiKey.tags.length > 0 && <div class="tags">{tagLinks(apiKey.tags)}</div>}
       </td>
       <td class="wide-only muted">{apiKey.last_used_at ? formatRelative(apiKey.last_used_at) : t("never")}</td>
       <td class="wide-only muted">{apiKey.expires_at ? formatDate(apiKey.expires_at) : t("never")}</td>

@@ -7,7 +7,7 @@ import { can } from "../app/session";
 import { Aliases } from "../components/aliases";
 import type { Mark } from "../components/chart";
 import { CopyButton } from "../components/copy_button";
-import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { Empty, PageSkeleton } from "../components/feedback";
 import { History, nameOfChange } from "../components/history";
 import { Icon } from "../components/icons";
 import { LinkForm } from "../components/link_form";
@@ -15,7 +15,7 @@ import { LinkActions, StateBadges } from "../components/link_table";
 import { ShareButton } from "../components/share_button";
 import { Site } from "../components/site";
 import { Statistics } from "../components/statistics";
-import { TagList } from "../components/tag_chip";
+import { tagLinks } from "../components/tag_chip";
 import { Visits } from "../components/visits";
 import { t } from "../i18n";
 import type { Dimension } from "../lib/filters";
@@ -61,7 +61,9 @@ function Heading({ link, creator, onEdit, onChanged }: HeadingProps) {
   return (
     <>
       <nav class="crumbs" aria-label={t("breadcrumb")}>
-        <a href={href("/links")}>{t("links")}</a>
+        <a href={href("/links")}>
+          <Icon name="left" /> {t("links")}
+        </a>
       </nav>
       <header class={link.state === "deleted" ? "page-head link-head is-deleted" : "page-head link-head"}>
         <Site url={link.original_url} />
@@ -69,14 +71,16 @@ function Heading({ link, creator, onEdit, onChanged }: HeadingProps) {
           <h1>
             <span translate={false}>{url}</span> <StateBadges link={link} />
           </h1>
-          <p class="muted ellipsis">
-            →{" "}
+          <p class="ellipsis">
+            {link.title} <span class="muted">→</span>{" "}
             <a href={link.original_url} target="_blank" rel="noreferrer">
               {readableUrl(link.original_url)}
             </a>
-            {link.title && ` · ${link.title}`}
           </p>
-          <TagList tags={link.tags} />
+          <p class="tags muted">
+            {tagLinks(link.tags)}
+            {creator && t("created.by", { name: creator, time: formatDate(link.created_at) })}
+          </p>
           {link.notes && <p class="notes">{link.notes}</p>}
           <Extras link={link} />
           {link.blocked_reason && <p class="field-error">{t("link.blocked", { reason: link.blocked_reason })}</p>}
@@ -88,7 +92,6 @@ function Heading({ link, creator, onEdit, onChanged }: HeadingProps) {
             </p>
           )}
           {link.deleted_at && <p class="muted">{t("deleted.at", { time: formatZonedTime(link.deleted_at) })} {sayPurge(link)}</p>}
-          {creator && <p class="muted">{t("created.by", { name: creator, time: formatDate(link.created_at) })}</p>}
         </div>
         <div class="page-actions">
           {link.state !== "deleted" && <CopyButton withText text={link.short_url} label={t("copy.link", { url })} />}
@@ -97,6 +100,7 @@ function Heading({ link, creator, onEdit, onChanged }: HeadingProps) {
               <Icon name="edit" /> {t("edit")}
             </button>
           )}
+          {link.state !== "deleted" && can("editor") && <ShareButton subject={{ link_id: link.id }} name={url} />}
           <LinkActions isMenuOnly link={link} onEdit={onEdit} onChanged={() => onChanged()} />
         </div>
       </header>
@@ -141,8 +145,7 @@ export default function LinkPage({ id }: PageProps) {
       </Empty>
     );
   }
-  if (error && !data) return <ErrorBox error={error} retry={reload} />;
-  if (!data) return <Skeleton lines={8} height={40} />;
+  if (!data) return <PageSkeleton look="figures" error={error} retry={reload} />;
   const { link } = data;
   const heading = <Heading link={link} creator={creatorOf(link.created_by)} onEdit={() => setEditing(true)} onChanged={reload} />;
   if (link.state === "deleted") return heading;
@@ -152,7 +155,6 @@ export default function LinkPage({ id }: PageProps) {
         source={linkSource(linkId, link.slug)}
         decisions={decisionsOf(link)}
         marks={marks}
-        actions={can("editor") && <ShareButton subject={{ link_id: link.id }} name={hostAndSlug(link.short_url)} />}
         heading={heading}
       />
       <Visits linkId={linkId} slug={link.slug} />

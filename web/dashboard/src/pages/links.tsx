@@ -1,17 +1,17 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api, asApiError, type Link, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../app/keyboard";
 import { href, setParams, usePlace } from "../app/router";
 import { can } from "../app/session";
 import { notify } from "../app/toasts";
-import { CopyButton, copyText } from "../components/copy_button";
+import { copyText } from "../components/copy_button";
 import { Empty, ErrorBox, explain, Skeleton } from "../components/feedback";
 import { Icon } from "../components/icons";
 import { LinkTable, type Order, type Sort } from "../components/link_table";
 import { type Choice, Picker } from "../components/picker";
-import { QrImage } from "../components/qr_dialog";
+import { Dot } from "../components/tag_chip";
 import { rememberedTags, rememberTags } from "../components/tag_input";
 import { t, tn } from "../i18n";
 import { formatCount, hostAndSlug } from "../lib/format";
@@ -136,7 +136,7 @@ function FilterBar({ query, total }: { query: Filters; total: ComponentChildren 
   const tags = [...new Set([...rememberedTags(), ...(query.tag ? [query.tag] : [])])];
   const choices: Choice[] = [
     ...STATES.map((state) => ({ id: `state:${state}`, text: t(`state.${state}`), group: t("state"), isOn: query.state === state })),
-    ...tags.map((tag) => ({ id: `tag:${tag}`, text: tag, group: t("tag"), isOn: query.tag === tag })),
+    ...tags.map((tag) => ({ id: `tag:${tag}`, text: tag, group: t("tag"), mark: <Dot tag={tag} />, isOn: query.tag === tag })),
   ];
   const pick = (id: string) => {
     const [name = "", value = ""] = [id.slice(0, id.indexOf(":")), id.slice(id.indexOf(":") + 1)];
@@ -234,33 +234,6 @@ async function loadAll(query: Filters): Promise<Link[]> {
 
 const countOf = ({ total, total_is_capped }: Schemas["Pagination"]) => formatCount(total ?? 0) + (total_is_capped ? "+" : "");
 
-/** What was made: copied, with what people do next. */
-function Created({ link, onEdit, onClose }: { link: Link; onEdit: () => void; onClose: () => void }) {
-  const [isCopied, setCopied] = useState(false);
-  useEffect(() => void copyText(link.short_url).then(setCopied), [link.id]);
-  const url = hostAndSlug(link.short_url);
-  return (
-    <section class="created" aria-label={t("start.made")}>
-      <QrImage text={link.short_url} label={t("qr.of", { url })} />
-      <div class="created-text">
-        <p role="status">{t(isCopied ? "link.created.copied" : "link.created", { url })}</p>
-        <div class="button-row">
-          <a class="button" href={link.short_url} target="_blank" rel="noreferrer">
-            <Icon name="external" /> {t("open")}
-          </a>
-          <button type="button" class="button" onClick={onEdit}>
-            <Icon name="edit" /> {t("edit")}
-          </button>
-          <CopyButton withText text={link.short_url} label={t("copy.link", { url })} />
-        </div>
-      </div>
-      <button type="button" class="icon-button" aria-label={t("close")} onClick={onClose}>
-        <Icon name="close" />
-      </button>
-    </section>
-  );
-}
-
 interface Kept {
   link: Link;
   /** Its place in the list. */
@@ -302,7 +275,6 @@ export default function LinksPage() {
   const kept = new Set(rows.map(({ link }) => link.id));
   const links = withKept(made, rows);
   const drawn = useRowsInTurn(links, data?.asked);
-  const days = useMemo(() => new Map(found.map((link) => [link.id, link.daily_humans ?? []])), [data]);
   const sortBy = (sort: Sort) => setParams({ sort, order: order.sort === sort && !order.isAscending ? "asc" : "desc", page: "" });
   useEffect(() => {
     addEventListener("waymark-links", reload);
@@ -329,9 +301,9 @@ export default function LinksPage() {
     next.current = undefined;
   }, [data, isStale]);
   const changed = (those: Link[], gone: Link[] = []) => {
-    const at = ({ id }: Link) => links.findIndex((link) => link.id === id);
     const stay = (now: typeof deleted) => (now.of === list ? now.rows : []).filter(({ link }) => !those.some((each) => each.id === link.id));
-    const added = gone.map((link) => ({ link, at: at(link) })).filter((row) => row.at >= 0);
+    // With the figures that the row has.
+    const added = links.flatMap((link, at) => gone.filter(({ id }) => id === link.id).map(({ state, purge_at }) => ({ link: { ...link, state, purge_at }, at })));
     setDeleted((now) => ({ of: list, rows: [...stay(now), ...added].sort((a, b) => a.at - b.at) }));
     const others = links.filter((link) => !those.includes(link));
     next.current = [...those, others[links.indexOf(those[0] as Link)] ?? others[others.length - 1]];
@@ -342,6 +314,7 @@ export default function LinksPage() {
     leave();
     next.current = [link];
     if (shownForm) sayEdited(shownForm, link, reload);
+    if (!shownForm) void copyText(link.short_url).then((isCopied) => notify(t(isCopied ? "link.created.copied" : "link.created", { url: hostAndSlug(link.short_url) })));
     if (!shownForm || link.id === newest?.id) setNewest(link);
     reload();
   };
@@ -379,15 +352,14 @@ export default function LinksPage() {
         />
       )}
       {error && <ErrorBox error={error} retry={reload} />}
-      {!data && !error && <Skeleton lines={8} height={44} />}
+      {!data && !error && <Skeleton lines={9} height={56} look="rows bones-links" />}
       {data && links.length === 0 && !isLoading && <Nothing query={query} onMade={saved} />}
       {links.length > 0 && (
         <div class={isLoading ? "card table-card is-loading" : "card table-card"}>
-          <LinkTable links={links} drawn={drawn} kept={kept} days={days} selected={selected} order={order} onSort={sortBy} onSelect={choose} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link, gone) => changed([link], gone)} />
+          <LinkTable links={links} drawn={drawn} kept={kept} selected={selected} order={order} onSort={sortBy} onSelect={choose} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link, gone) => changed([link], gone)} />
         </div>
       )}
       {data && (links.length > 0 || query.page > 1) && <Pages query={query} pagination={data.pagination} />}
-      {newest && <Created link={newest} onEdit={() => setEditing(newest)} onClose={() => setNewest(undefined)} />}
       {shownForm && <LinkForm link={shownForm} onSaved={saved} onClose={close} key={shownForm.id} />}
       {isCreating && (!params.get("from") || from) && <LinkForm link={null} from={from} onSaved={saved} onClose={close} />}
     </>

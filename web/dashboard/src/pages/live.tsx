@@ -1,8 +1,9 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import world from "virtual:world";
 import { api, unwrap } from "../api/client";
 import { href } from "../app/router";
-import { Empty } from "../components/feedback";
+import { Empty, Skeleton } from "../components/feedback";
 import { Icon } from "../components/icons";
 import { Ticking } from "../components/ticking";
 import { ValueIcon } from "../components/value_icon";
@@ -17,47 +18,55 @@ const TOPS = 10;
 const KEPT_MS = 30 * 60_000;
 const KEPT = 5_000; // more would make each drawing slow
 const REFRESH_MS = 200; // one drawing for many visits
+const QUIET_MS = 2_000; // without a visit after this time, there is none
 
-/** The visits of the last minutes, newest first, each once. */
-function useLiveVisits() {
+/** The visits of the last minutes, newest first, each once; undefined until the server has sent those that it has. It begins again with each turn. */
+function useLiveVisits(turn: number) {
   const known = useRef(new Map<string, LiveVisit>());
-  const [visits, setVisits] = useState<LiveVisit[]>([]);
+  const [visits, setVisits] = useState<LiveVisit[]>();
   const [isOpen, setOpen] = useState<boolean>();
   const [hasGap, setGap] = useState(false);
 
   useEffect(() => {
     let timer = 0;
+    let quiet = 0;
     const draw = () => {
       timer = 0;
+      clearTimeout(quiet);
       const oldest = Date.now() - KEPT_MS;
       for (const [id, visit] of known.current) if (Date.parse(visit.occurred_at) < oldest) known.current.delete(id);
       setVisits([...known.current.values()].sort((a, b) => (a.occurred_at < b.occurred_at ? 1 : -1)));
     };
     const drawSoon = () => (timer ||= window.setTimeout(draw, REFRESH_MS));
-    const forget = setInterval(draw, 10_000);
+    const forget = setInterval(() => known.current.size > 0 && draw(), 10_000);
     const stop = followVisits({
       onVisit: (visit) => {
+        if (Date.parse(visit.occurred_at) < Date.now() - KEPT_MS) return;
         known.current.set(visit.event_id, visit);
         if (known.current.size > KEPT) known.current.delete(known.current.keys().next().value as string);
         drawSoon();
       },
       onReset: () => setGap(known.current.size > 0),
-      onConnection: setOpen,
+      onConnection: (isNowOpen) => {
+        setOpen(isNowOpen);
+        if (isNowOpen) quiet = window.setTimeout(draw, QUIET_MS);
+      },
     });
     return () => {
       stop();
       clearTimeout(timer);
+      clearTimeout(quiet);
       clearInterval(forget);
     };
-  }, []);
+  }, [turn]);
   return { visits, isOpen, hasGap };
 }
 
-function Row({ visit }: { visit: LiveVisit }) {
+function Row({ visit, isNew }: { visit: LiveVisit; isNew: boolean }) {
   const place = [visit.city, formatValue("country", visit.country)].filter(Boolean).join(", ");
   const device = visit.is_bot ? t("bot") : [visit.browser, visit.os].filter(Boolean).join(", ");
   return (
-    <li class="live-row">
+    <li class={isNew ? "live-row is-new" : "live-row"}>
       <a class="short" translate={false} href={href(`/links/${visit.link_id}`)}>
         /{visit.slug}
       </a>
@@ -72,7 +81,6 @@ function Row({ visit }: { visit: LiveVisit }) {
   );
 }
 
-const WINDOW_MS = 30 * 60_000;
 const POLL_MS = 2_000;
 const PULSE_MS = 4_000;
 
@@ -80,18 +88,20 @@ const PULSE_MS = 4_000;
  * How many visits the last 30 minutes had, as the server counts. An event stream that is silent looks like one that is dead, so this
  * also says whether the server answers: undefined until it has, false after two seconds without an answer.
  */
-function useCount() {
+function useCount(turn: number) {
   const [count, setCount] = useState<number>();
   const [isAlive, setAlive] = useState<boolean>();
+  const [answered, setAnswered] = useState(0);
   useEffect(() => {
     let timer = 0;
     const controller = new AbortController();
     const ask = async () => {
       const limit = setTimeout(() => setAlive(false), POLL_MS);
       try {
-        const from = new Date(Date.now() - WINDOW_MS).toISOString();
+        const from = new Date(Date.now() - KEPT_MS).toISOString();
         const answer = await unwrap(api.GET("/api/stats/summary", { params: { query: { from } }, signal: controller.signal }));
         setCount(answer.total);
+        setAnswered(Date.now());
         setAlive(true);
       } catch {
         if (!controller.signal.aborted) setAlive(false);
@@ -107,8 +117,8 @@ function useCount() {
       clearTimeout(timer);
       removeEventListener("offline", goOffline);
     };
-  }, []);
-  return { count, isAlive };
+  }, [turn]);
+  return { count, isAlive, answered };
 }
 
 /** A pulse for each visit of the last seconds, where its country is. */
@@ -143,16 +153,18 @@ interface TopsProps {
   title: string;
   dimension?: Dimension;
   counts: ReadonlyMap<string, number>;
+  /** What stands there while nothing is known. */
+  missing: ComponentChildren;
 }
 
 /** As many of the values with most visits as there is room for. */
-function Tops({ title, dimension, counts }: TopsProps) {
+function Tops({ title, dimension, counts, missing }: TopsProps) {
   const items = [...counts].sort(([, a], [, b]) => b - a).slice(0, TOPS);
   const max = Math.max(1, ...items.map(([, count]) => count));
   return (
     <section class="live-top">
       <h2 class="hint">{title}</h2>
-      {items.length === 0 && <p class="live-none muted">{t("panel.empty")}</p>}
+      {missing ?? (items.length === 0 && <p class="live-none muted">{t("panel.empty")}</p>)}
       <ul>
         {items.map(([value, count]) => (
           <li key={value}>
@@ -168,53 +180,71 @@ function Tops({ title, dimension, counts }: TopsProps) {
 }
 
 export default function LivePage() {
-  const { visits, isOpen, hasGap } = useLiveVisits();
-  const { count, isAlive } = useCount();
+  const [turn, setTurn] = useState(0);
+  const begun = useRef(Date.now()).current;
+  const { visits: received, isOpen, hasGap } = useLiveVisits(turn);
+  const { count, isAlive, answered } = useCount(turn);
+  const known = received ?? (isOpen && count === 0 ? [] : undefined);
   const [frozen, setFrozen] = useState<LiveVisit[]>();
+  const visits = known ?? [];
   const shown = (frozen ?? visits).slice(0, SHOWN);
   const fresh = frozen ? visits.filter((visit) => !frozen.includes(visit)).length : 0;
   const isLost = isOpen === false || isAlive === false;
   const drawn = frozen ?? visits;
   const countries = countBy(drawn, (visit) => visit.country);
   countries.delete("");
+  const bone = <i class="bone" />;
+  const missing = known ? undefined : <Skeleton lines={4} height={32} look="bars" isStill={isLost} />;
+  const retry = (
+    <button type="button" class="button" onClick={() => setTurn(turn + 1)}>
+      {t("retry")}
+    </button>
+  );
   return (
     <>
       <header class="page-head">
         <h1>{t("live")}</h1>
         <div class="page-actions">
-          <span class={isLost ? "connection connection-lost" : "connection"} role="status">
-            {isLost ? t("live.off") : isOpen ? t("live.on") : t("loading")}
+          <span class={isLost ? "connection connection-lost" : isOpen ? "connection connection-on" : "connection"} role="status">
+            {isLost ? `${t("live.off")} ${answered ? t("health.at", { time: formatClock(answered) }) : ""}` : isOpen ? t("live.on") : t("loading")}
           </span>
+          {isLost && known && retry}
           <button type="button" class="button" onClick={() => setFrozen(frozen ? undefined : visits)}>
             <Icon name={frozen ? "play" : "pause"} /> {frozen ? t("live.resume", { count: formatCount(fresh) }) : t("live.pause")}
           </button>
         </div>
       </header>
       {hasGap && <p class="hint">{t("live.reset")}</p>}
-      <div class="live">
+      <div class={isLost ? "live is-stale" : "live"}>
         <section class="card live-map" aria-label={t("map")}>
           <dl class="live-counts">
             <div>
               <dt class="muted">{t("live.half.hour")}</dt>
-              <dd class="metric-count">{count === undefined ? "–" : <Ticking count={count} />}</dd>
+              <dd class="metric-count">{count === undefined ? bone : <Ticking count={count} />}</dd>
             </div>
             <div>
               <dt class="muted">{t("live.countries")}</dt>
-              <dd class="metric-count">{isLost && visits.length === 0 ? "–" : formatCount(countries.size)}</dd>
+              <dd class="metric-count">{known ? <Ticking count={countries.size} /> : bone}</dd>
             </div>
           </dl>
           <WorldMap label={t("map.live")} visits={countries}>
             {(scale) => <Pulses visits={drawn} scale={scale} />}
           </WorldMap>
           <div class="live-tops">
-            <Tops title={t("links")} counts={countBy(drawn, (visit) => `/${visit.slug}`)} />
-            <Tops title={t("live.countries")} dimension="country" counts={countries} />
-            <Tops title={t("sources")} dimension="referrer_source" counts={countBy(drawn, sourceOf)} />
+            <Tops title={t("links")} counts={countBy(drawn, (visit) => `/${visit.slug}`)} missing={missing} />
+            <Tops title={t("live.countries")} dimension="country" counts={countries} missing={missing} />
+            <Tops title={t("sources")} dimension="referrer_source" counts={countBy(drawn, sourceOf)} missing={missing} />
           </div>
         </section>
         <section class="card live-stream" aria-label={t("visits")}>
-          {shown.length === 0 ? (
-            <Empty icon="pulse" title={t(isLost ? "live.off" : "live.none")} text={isLost ? undefined : t("live.none.text")}>
+          {!known && isLost ? (
+            <Empty icon="pulse" title={t("live.off")}>
+              {retry}
+            </Empty>
+          ) : !known ? (
+            <Skeleton lines={8} height={61} />
+          ) : shown.length === 0 ? (
+            <Empty icon="pulse" title={t("live.none")} text={t("live.none.text")}>
               <a class="button" href={href("/links")}>
                 {t("overview.none.action")}
               </a>
@@ -222,7 +252,7 @@ export default function LivePage() {
           ) : (
             <ul>
               {shown.map((visit) => (
-                <Row visit={visit} key={visit.event_id} />
+                <Row visit={visit} isNew={Date.parse(visit.occurred_at) > begun} key={visit.event_id} />
               ))}
             </ul>
           )}

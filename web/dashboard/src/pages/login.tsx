@@ -86,7 +86,7 @@ export default function LoginPage() {
       <SubmitButton isBusy={isBusy}>{isNew ? t("register") : t("login")}</SubmitButton>
       {!isNew && (
         <p class="hint">
-          {t(instance?.mail ? "login.forgotten.mail" : "login.forgotten")} <a href={href("/reset")}>{t("reset.title")}</a>
+          <a href={href("/reset")}>{t("login.forgotten")}</a>
         </p>
       )}
       {(isNew || registration === "open") && (

@@ -49,7 +49,7 @@ function MemberRow({ member, items }: { member: Member; items: MenuItem[] }) {
     <tr>
       <td class="cell-link">
         <strong>{memberName(member)}</strong> {member.user_id === currentUser()?.id && <span class="badge">{t("member.you")}</span>} {member.second_factor && <span class="badge">{t("factor")}</span>}
-        {member.name && <div class="muted">{member.email}</div>}
+        {member.name && <div class="muted ellipsis" title={member.email}>{member.email}</div>}
       </td>
       <td class="nowrap">{t(`role.${member.role}`)}</td>
       <td class="wide-only muted nowrap">{formatDate(member.created_at)}</td>
@@ -122,6 +122,7 @@ export default function MembersPage() {
       {!data && !error && <Skeleton lines={4} height={44} />}
       {data && <MemberTable members={members} itemsOf={itemsOf} />}
       {isLastOwner && members.length > 1 && <p class="hint">{t("member.last")}</p>}
+      {data && !can("admin") && <p class="hint">{t("members.ask")}</p>}
       {members.length === 1 && invitations.data?.invitations.every((each) => each.state !== "open") && <p class="hint">{t("members.none")}</p>}
       {can("admin") && <Invitations query={invitations} isInviting={isInviting} onClose={() => setInviting(false)} />}
       {changing && <RoleDialog member={changing} endsWith={(role) => endsInvitations(invitations, changing.user_id, role)} onClose={() => setChanging(undefined)} onSaved={(role) => saved(changing, role)} />}

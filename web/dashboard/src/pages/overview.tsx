@@ -8,6 +8,7 @@ import { botsOf } from "../components/panel";
 import { type Choice, Picker } from "../components/picker";
 import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
+import { Dot } from "../components/tag_chip";
 import { TopLinks } from "../components/top_links";
 import { t } from "../i18n";
 import { filterQuery, filtersOf } from "../lib/filters";
@@ -22,7 +23,7 @@ function TagChoice({ tag }: { tag: string | undefined }) {
   const { data } = useQuery("tags", (signal) => unwrap(api.GET("/api/tags", { signal })));
   const tags = [...new Set([...(data?.tags ?? []).map((each) => each.name), ...(tag ? [tag] : [])])];
   if (tags.length === 0) return null;
-  const choices: Choice[] = [{ id: "", text: t("links.all"), group: "", isOn: !tag }, ...tags.map((each) => ({ id: each, text: each, group: t("tag"), isOn: each === tag }))];
+  const choices: Choice[] = [{ id: "", text: t("links.all"), group: "", isOn: !tag }, ...tags.map((each) => ({ id: each, text: each, group: t("tag"), mark: <Dot tag={each} />, isOn: each === tag }))];
   return (
     <Picker label={t("tag.choose")} class="button" choices={choices} onPick={(value) => setParams({ tag: value })}>
       {tag ?? t("links.all")} <Icon name="down" />
@@ -41,11 +42,13 @@ export default function OverviewPage() {
     <>
       <Statistics
         source={workspaceSource(tag)}
-        actions={tag && can("editor") && <ShareButton subject={{ tag }} name={tag} />}
         heading={
           <header class="page-head">
             <h1>{tag ? t("tag.title", { tag }) : t("overview")}</h1>
-            <TagChoice tag={tag} />
+            <div class="page-actions">
+              <TagChoice tag={tag} />
+              {tag && can("editor") && <ShareButton subject={{ tag }} name={tag} />}
+            </div>
           </header>
         }
       >

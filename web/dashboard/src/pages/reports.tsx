@@ -1,7 +1,8 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href, setParams, usePlace } from "../app/router";
+import { setOpenReports } from "../app/session";
 import { notify } from "../app/toasts";
 import { BlockDialog, type BlockTarget } from "../components/block_dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
@@ -72,7 +73,10 @@ export default function ReportsPage() {
   const state = STATES.find((each) => each === params.get("state")) ?? "open";
   const query = { state, cursor: Number(params.get("cursor")) || undefined, limit: PAGE_SIZE };
   const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/reports", { params: { query }, signal })));
+  const isAll = state === "open" && !query.cursor && data?.pagination.next_cursor === null;
+  useEffect(() => void (isAll && setOpenReports(data.reports.length)), [data]);
   const [target, setTarget] = useState<{ report: Report; what: BlockTarget }>();
+  const [done, setDone] = useState<BlockTarget>();
   const action = useAction();
   const setState = ({ id }: Report, next: (typeof STATES)[number]) => unwrap(api.PATCH("/api/admin/reports/{id}", { params: { path: { id } }, body: { state: next } }));
   const change = (report: Report, next: (typeof STATES)[number]) =>
@@ -97,6 +101,7 @@ export default function ReportsPage() {
     ];
   };
   const blocked = () => {
+    setDone(target?.what);
     setTarget(undefined);
     reload();
   };
@@ -107,9 +112,12 @@ export default function ReportsPage() {
         <h1>{t("reports")}</h1>
         <SelectField isLabelHidden label={t("state")} value={state} options={STATES.map((each) => [each, t(`report.state.${each}`)] as const)} onChange={(next) => setParams({ state: next === "open" ? "" : next, cursor: "" })} />
       </header>
+      <p role="status" class={done && "note"}>
+        {done && t(`report.block.done.${done.kind}`, { name: done.name })} {done && state === "open" && <a href={href("/admin/reports", { state: "closed" })}>{t("report.show.closed")}</a>}
+      </p>
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
-      {data?.reports.length === 0 && <Empty icon="flag" title={t("reports.none")} text={t("reports.none.text")} />}
+      {data?.reports.length === 0 && <Empty icon="flag" title={t("reports.none")} text={t("reports.none.text", { url: `${location.host}/report` })} />}
       {data && data.reports.length > 0 && (
         <Table caption={t("reports")} columns={[t("link"), t("reason"), [t("time"), "wide-only"]]}>
           {data.reports.map((report) => (

@@ -110,6 +110,11 @@ function Heading({ shared, logo }: { shared: Shared; logo: string | undefined })
         {shared.expires_at && <p class="muted">{t("shared.until", { time: formatTime(shared.expires_at) })}</p>}
         {shared.text && <p class="notes">{shared.text}</p>}
       </div>
+      <div class="page-actions">
+        <button type="button" class="button" onClick={() => print()}>
+          {t("print")}
+        </button>
+      </div>
     </header>
   );
 }
@@ -156,16 +161,10 @@ function Share({ token }: { token: string }) {
   return (
     <div class="shared">
       <Heading shared={shared} logo={logo} />
-      <Statistics
-        source={source}
-        actions={
-          <button type="button" class="button" onClick={() => print()}>
-            {t("print")}
-          </button>
-        }
-      >
-        {shared.tag !== null && <SharedLinks access={access} />}
-      </Statistics>
+      <Statistics source={source}>{shared.tag !== null && <SharedLinks access={access} />}</Statistics>
+      <p class="paper-only muted">
+        {t("visits")}: {t("visits.hint")} {t("unique")}: {t("unique.hint")} {formatTime(new Date().toISOString())}
+      </p>
     </div>
   );
 }

@@ -4,10 +4,9 @@ import { useInstance } from "../app/instance";
 import { href } from "../app/router";
 import { useUser } from "../app/session";
 import { CopyButton } from "../components/copy_button";
-import { ErrorBox } from "../components/feedback";
 import { Icon } from "../components/icons";
 import { QrDialog, QrImage } from "../components/qr_dialog";
-import { useAction } from "../components/use_action";
+import { ShortenForm } from "../components/shorten_form";
 import { t } from "../i18n";
 import { formatRelative, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 import { forgetTemporaryLink, keepTemporaryLink, type TemporaryLink, temporaryLinks } from "../lib/temporary_links";
@@ -83,23 +82,17 @@ function OwnLinks({ links, onChange }: { links: TemporaryLink[]; onChange: () =>
 export default function StartPage() {
   const instance = useInstance();
   const isIn = Boolean(useUser());
-  const [url, setUrl] = useState("");
   const [links, setLinks] = useState(temporaryLinks());
   const [made, setMade] = useState<TemporaryLink>();
-  const { error, isBusy, run, forget } = useAction();
 
   const refresh = () => setLinks(temporaryLinks());
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    const isMade = await run(async () => {
-      const headers = { "Idempotency-Key": newIdempotencyKey() };
-      const { link, claim_token } = await unwrap(api.POST("/api/links/public", { params: { header: headers }, body: { original_url: normalizeUrl(url) } }));
-      if (claim_token) keepTemporaryLink(link, claim_token);
-      setMade(temporaryLinks()[0]);
-      setUrl("");
-      refresh();
-    });
-    if (!isMade) setMade(undefined); // the previous link must not look like the answer
+  const make = async (url: string) => {
+    setMade(undefined); // the previous link must not look like the answer
+    const headers = { "Idempotency-Key": newIdempotencyKey() };
+    const { link, claim_token } = await unwrap(api.POST("/api/links/public", { params: { header: headers }, body: { original_url: normalizeUrl(url) } }));
+    if (claim_token) keepTemporaryLink(link, claim_token);
+    setMade(temporaryLinks()[0]);
+    refresh();
   };
 
   return (
@@ -107,35 +100,12 @@ export default function StartPage() {
       <h1 class="hero">{t("start.title")}</h1>
       {instance && <p class="lead">{t(instance.anonymous_links ? "start.text" : "start.closed")}</p>}
       {instance && !isIn && instance.registration !== "open" && <p class="hint">{t(`register.${instance.registration}`)}</p>}
-      {instance?.anonymous_links && (
-        <form class="shorten" onSubmit={submit}>
-          <label class="visually-hidden" for="new-url">
-            {t("destination")}
-          </label>
-          <input
-            id="new-url"
-            class="input"
-            inputMode="url"
-            required
-            autocomplete="off"
-            placeholder={t("example.url")}
-            value={url}
-            onInput={(event) => {
-              setUrl(event.currentTarget.value);
-              forget();
-            }}
-          />
-          <button type="submit" class="button button-primary" disabled={isBusy}>
-            {isBusy ? t("working") : t("shorten")}
-          </button>
-        </form>
-      )}
+      {instance?.anonymous_links && <ShortenForm label={t("destination")} onSend={make} />}
       {instance?.anonymous_links === false && (
         <a class="button button-primary" href={href(isIn ? "/" : "/login")}>
           {t(isIn ? "links" : "login")}
         </a>
       )}
-      {error?.fields.original_url ? <p class="field-error" role="alert">{error.fields.original_url}</p> : error && <ErrorBox error={error} />}
       {made && <Newest link={made} key={made.slug} />}
       {links.length === 0 && <Steps />}
       {links.length > 0 && <OwnLinks links={links} onChange={refresh} />}

@@ -10,7 +10,7 @@ import { SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
 import { Menu, type MenuItem } from "../components/menu";
 import { Table } from "../components/table";
-import { TagChip } from "../components/tag_chip";
+import { TagLink } from "../components/tag_chip";
 import { useAction } from "../components/use_action";
 import { t, tn } from "../i18n";
 import { formatCount } from "../lib/format";
@@ -83,7 +83,7 @@ function Row({ tag, items, onColor }: RowProps) {
   return (
     <tr>
       <td class="cell-link">
-        <TagChip tag={tag.name} />
+        <TagLink tag={tag.name} />
       </td>
       <td>
         {items.length > 0 && (

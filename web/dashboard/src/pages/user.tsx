@@ -66,12 +66,19 @@ export default function UserPage({ id }: PageProps) {
   const links = useQuery(workspace ? JSON.stringify(query) : null, (signal) => unwrap(api.GET("/api/links", { params: { query }, signal })));
   const [target, setTarget] = useState<BlockTarget>();
   const [isDisabling, setDisabling] = useState(false);
+  const [isBlocking, setBlocking] = useState(false);
   const action = useAction();
   const unblock = (link: Link) =>
     void action.run(async () => {
       await unwrap(api.DELETE("/api/admin/links/{id}/block", { params: { path: { id: link.id } } }));
       notify(t("saved"));
       links.reload();
+    });
+  const setBlocked = (blocked: boolean) =>
+    void action.run(async () => {
+      await unwrap(api.PATCH("/api/admin/users/{id}", { params: { path: { id: Number(id) } }, body: { blocked } }));
+      notify(t("saved"));
+      account.reload();
     });
   // In the administrator's own workspace: only there may they surely change links, and those of any other with it.
   const disableAll = () =>
@@ -104,6 +111,11 @@ export default function UserPage({ id }: PageProps) {
               {t("user.disable")}
             </button>
           )}
+          {user && user.id !== currentUser()?.id && (
+            <button type="button" class={user.blocked ? "button" : "button button-danger"} onClick={() => (user.blocked ? setBlocked(false) : setBlocking(true))}>
+              {t(user.blocked ? "unblock" : "block.account")}
+            </button>
+          )}
         </div>
       </header>
       {workspace && (
@@ -128,11 +140,13 @@ export default function UserPage({ id }: PageProps) {
           text={t(target.kind === "link" ? "report.block.link.text" : "host.block.text")}
           onClose={() => setTarget(undefined)}
           onBlocked={() => {
+            notify(t("host.blocked", { host: target.name }));
             setTarget(undefined);
             links.reload();
           }}
         />
       )}
+      {isBlocking && user && <Confirm title={t("block.title", { name: user.email ?? user.name })} text={t("block.text")} action={t("block.account")} onConfirm={() => setBlocked(true)} onClose={() => setBlocking(false)} />}
       {isDisabling && workspace && <Confirm title={t("user.disable.title", { name: workspace.name })} text={t("user.disable.text")} action={t("user.disable")} onConfirm={disableAll} onClose={() => setDisabling(false)} />}
     </>
   );

@@ -78,35 +78,33 @@ export default function UsersPage() {
   const query = { q: q || undefined, cursor, limit: PAGE_SIZE };
   const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/users", { params: { query }, signal })), PEOPLE_POLL_MS);
   const [quotaOf, setQuotaOf] = useState<Account>();
-  const [asked, setAsked] = useState<{ user: Account; kind: "admin.make" | "block"; body: Schemas["UserChange"] }>();
+  const [asked, setAsked] = useState<{ user: Account; kind: "admin.make" | "block" | "factor.remove" | "account.delete"; run: () => void }>();
   const [reset, setReset] = useState<Reset>();
-  const [factorOf, setFactorOf] = useState<Account>();
   const [isInviting, setInviting] = useState(false);
   const invitations = useInvitations(true);
   const action = useAction();
 
-  const change = (user: Account, body: Schemas["UserChange"]) =>
+  const act = (call: () => Promise<unknown>, done = t("saved")) =>
     void action.run(async () => {
-      await unwrap(api.PATCH("/api/admin/users/{id}", { params: { path: { id: user.id } }, body }));
-      notify(t("saved"));
+      await call();
+      notify(done);
       reload();
     });
-  const removeFactor = (user: Account) =>
-    void action.run(async () => {
-      await unwrap(api.DELETE("/api/admin/users/{id}/second-factor", { params: { path: { id: user.id } } }));
-      notify(t("factor.removed"));
-      reload();
-    });
+  const of = (user: Account) => ({ params: { path: { id: user.id } } });
+  const change = (user: Account, body: Schemas["UserChange"]) => act(() => unwrap(api.PATCH("/api/admin/users/{id}", { ...of(user), body })));
+  const removeFactor = (user: Account) => act(() => unwrap(api.DELETE("/api/admin/users/{id}/second-factor", of(user))), t("factor.removed"));
+  const remove = (user: Account) => act(() => unwrap(api.DELETE("/api/admin/users/{id}", of(user))), t("account.deleted"));
   const makeReset = (user: Account) =>
-    void action.run(async () => setReset(await unwrap(api.POST("/api/admin/users/{id}/password-reset", { params: { path: { id: user.id } } }))));
+    void action.run(async () => setReset(await unwrap(api.POST("/api/admin/users/{id}/password-reset", of(user)))));
   const itemsOf = (user: Account): MenuItem[] => [
-    user.role === "admin" ? { text: t("admin.remove"), icon: "user", run: () => change(user, { role: "user" }) } : { text: t("admin.make"), icon: "shield", run: () => setAsked({ user, kind: "admin.make", body: { role: "admin" } }) },
+    user.role === "admin" ? { text: t("admin.remove"), icon: "user", run: () => change(user, { role: "user" }) } : { text: t("admin.make"), icon: "shield", run: () => setAsked({ user, kind: "admin.make", run: () => change(user, { role: "admin" }) }) },
     { text: t("quota.set"), icon: "filter", run: () => setQuotaOf(user) },
     { text: t("reset.make"), icon: "key", run: () => makeReset(user) },
     { text: t("user.links"), icon: "link", run: () => navigate(href(`/admin/users/${user.id}`)) },
     { text: t("audit.of"), icon: "list", run: () => navigate(href("/admin/audit", { actor: user.id })) },
-    ...(user.second_factor ? [{ text: t("factor.remove"), icon: "shield", isDanger: true, run: () => setFactorOf(user) } as const] : []),
-    user.blocked ? { text: t("unblock"), icon: "play", run: () => change(user, { blocked: false }) } : { text: t("block"), icon: "pause", isDanger: true, run: () => setAsked({ user, kind: "block", body: { blocked: true } }) },
+    ...(user.second_factor ? [{ text: t("factor.remove"), icon: "shield", isDanger: true, run: () => setAsked({ user, kind: "factor.remove", run: () => removeFactor(user) }) } as const] : []),
+    user.blocked ? { text: t("unblock"), icon: "play", run: () => change(user, { blocked: false }) } : { text: t("block"), icon: "pause", isDanger: true, run: () => setAsked({ user, kind: "block", run: () => change(user, { blocked: true }) }) },
+    { text: t("account.delete"), icon: "trash", isDanger: true, run: () => setAsked({ user, kind: "account.delete", run: () => remove(user) }) },
   ];
   const shownError = error ?? action.error;
   return (
@@ -151,12 +149,9 @@ export default function UsersPage() {
       <Invitations query={invitations} isOfInstance isInviting={isInviting} onClose={() => setInviting(false)} />
       {quotaOf && <QuotaDialog user={quotaOf} onClose={() => setQuotaOf(undefined)} onSaved={() => (setQuotaOf(undefined), notify(t("saved")), reload())} />}
       {asked && (
-        <Confirm title={t(`${asked.kind}.title`, { name: nameOf(asked.user) })} text={t(`${asked.kind}.text`)} more={asked.kind === "block" && <a href={href(`/admin/users/${asked.user.id}`)}>{t("block.links")}</a>} action={t(asked.kind)} onConfirm={() => change(asked.user, asked.body)} onClose={() => setAsked(undefined)} />
+        <Confirm title={t(`${asked.kind}.title`, { name: nameOf(asked.user) })} text={t(`${asked.kind}.text`)} more={asked.kind === "block" && <a href={href(`/admin/users/${asked.user.id}`)}>{t("block.links")}</a>} action={t(asked.kind)} onConfirm={asked.run} onClose={() => setAsked(undefined)} />
       )}
       {reset && <SecretDialog title={t("reset.made")} text={t("reset.made.text", { time: formatTime(reset.expires_at) })} secret={resetUrl(reset)} label={t("shares.copy")} onClose={() => setReset(undefined)} />}
-      {factorOf && (
-        <Confirm title={t("factor.remove.title", { name: nameOf(factorOf) })} text={t("factor.remove.text")} action={t("factor.remove")} onConfirm={() => removeFactor(factorOf)} onClose={() => setFactorOf(undefined)} />
-      )}
     </>
   );
 }

@@ -9,12 +9,13 @@ import { ErrorBox } from "../components/feedback";
 import { SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
 import { endsInvitations, useInvitations } from "../components/invitations";
+import { LeaveButton } from "../components/leave_button";
 import { useAction } from "../components/use_action";
 import { t, tn } from "../i18n";
 import { loadMembers, type Member, memberName } from "../lib/members";
 import type { Role } from "../lib/roles";
 
-function Settings({ workspace }: { workspace: Workspace }) {
+function Settings({ workspace, onSaved }: { workspace: Workspace; onSaved: () => void }) {
   const [name, setName] = useState(workspace.name);
   const [requires, setRequires] = useState(workspace.requires_second_factor);
   const { error, isBusy, run } = useAction();
@@ -22,12 +23,13 @@ function Settings({ workspace }: { workspace: Workspace }) {
     event.preventDefault();
     void run(async () => {
       changeWorkspace((await unwrap(api.PATCH("/api/workspace", { body: { name, requires_second_factor: requires } }))).workspace);
-      notify(t("saved"));
+      notify(t(requires && !workspace.requires_second_factor ? "workspace.factor.saved" : "saved"));
+      onSaved();
     });
   };
   return (
     <form class="card form" onSubmit={submit}>
-      <h2>{t("settings")}</h2>
+      <h2>{t("workspace")}</h2>
       {error && <ErrorBox error={error} />}
       <TextField label={t("name")} required maxLength={100} autocomplete="off" value={name} error={error?.fields.name} onInput={setName} />
       <label class="check">
@@ -114,7 +116,7 @@ export default function WorkspacePage() {
   return (
     <>
       <header class="page-head">
-        <h1>{workspace.name}</h1>
+        <h1>{t("settings")}</h1>
         <div class="page-actions">
           <a class="button" href={href("/members")}>
             <Icon name="users" /> {tn("workspace.members", workspace.members)}
@@ -131,9 +133,21 @@ export default function WorkspacePage() {
           <h2>{t("role.yours", { role: t(`role.${workspace.role}`) })}</h2>
           <p class="muted">{t(`role.${workspace.role}.text`)}</p>
         </section>
-        {can("admin") && <Settings workspace={workspace} />}
+        {can("admin") && <Settings workspace={workspace} onSaved={reload} />}
         {error && <ErrorBox error={error} retry={reload} />}
         {can("owner") && isMember && others.length > 0 && <HandOver members={others} />}
+        {isMember && others.length > 0 && (
+          <section class="card">
+            <h2>{t("member.leave")}</h2>
+            {workspace.role === "owner" && !others.some((each) => each.role === "owner") ? (
+              <p class="muted">{t("member.last")}</p>
+            ) : (
+              <div>
+                <LeaveButton workspace={workspace} />
+              </div>
+            )}
+          </section>
+        )}
         {can("owner") && <Deletion workspace={workspace} />}
       </div>
     </>
