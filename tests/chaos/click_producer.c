@@ -32,7 +32,7 @@
 #define TICK_MS 5
 #define QUEUE_FULL_PAUSE_MS 2
 #define RESEND_COUNT 256 /* a power of two */
-#define FLUSH_MS 120000
+#define FLUSH_MS 900000
 
 struct options {
 	struct kafka_config kafka;

@@ -60,7 +60,7 @@ FREEZES = size_of("FREEZES", 1, 50)
 POSTGRES_STOPS = size_of("POSTGRES_STOPS", 1, 20)
 BROKER_KILLS = size_of("BROKER_KILLS", 1, 20)
 CUTS = size_of("CUTS", 3, 100)
-COUNT_S = 3600 if FULL else 300
+COUNT_S = 3600 if FULL else 1500
 
 
 class CommitCutter(TcpProxy):
@@ -126,10 +126,10 @@ class Consumer:
 
         A process that is not ready for SIGTERM yet would die of it, so that a start that is under way is waited for.
         """
-        wait_until(self.has_started_or_ended, 300, f"{self.log.stem} to have started")
+        wait_until(self.has_started_or_ended, f"{self.log.stem} to have started")
         self.process.terminate()
         self.process.send_signal(signal.SIGCONT)
-        return self.process.wait(timeout=180)
+        return self.process.wait(timeout=300)
 
     def has_started_or_ended(self):
         return len(self.events("started")) > self.runs_before or self.process.poll() is not None
@@ -230,7 +230,7 @@ class CountingHarness:
 
     def restart(self, name, number):
         self.stack.run("kill", f"-{number}", name)
-        wait_until(lambda: f"{name} -" in re.sub(" +", " ", self.stack.run("ps")), 60, f"{name} to have ended")
+        wait_until(lambda: f"{name} -" in re.sub(" +", " ", self.stack.run("ps")), f"{name} to have ended")
         self.stack.run("start", name)
 
     def await_counted(self, clicks, seconds):
@@ -300,7 +300,7 @@ class FaultInjector:
 
     def wait_for_progress(self):
         wanted = self.harness.ledger.counted() + PROGRESS
-        wait_until(lambda: self.harness.ledger.counted() >= wanted, COUNT_S, "counting to go on")
+        wait_until(lambda: self.harness.ledger.counted() >= wanted, "counting to go on", seconds=COUNT_S)
 
     def kill(self, consumers):
         for consumer in consumers:

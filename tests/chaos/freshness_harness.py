@@ -101,7 +101,7 @@ class FreshnessStack(Stack):
 
     def redis(self, *words):
         command = ["redis-cli", "-u", self.env["REDIS_URL"], *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
 
     def kill_and_start(self, name):
         self.run("kill", "-KILL", name)
@@ -124,17 +124,17 @@ class FreshnessStack(Stack):
         """The redirector has heard of every change, and trusts Redis."""
         self.wait_until_ready(name)
         for metric in ("waymark_feed_is_fresh", "waymark_link_cache_valid"):
-            wait_until(lambda m=metric: self.metric_of(name, m) == 1, 120, f"{metric} of {name}")
+            wait_until(lambda m=metric: self.metric_of(name, m) == 1, f"{metric} of {name}")
 
     def wait_until_changes_are_published(self):
         store = Store(self.env["ADMIN_PG_URL"])
-        wait_until(lambda: store.ask("SELECT count(*) FROM outbox") == 0, 120, "an empty outbox")
+        wait_until(lambda: store.ask("SELECT count(*) FROM outbox") == 0, "an empty outbox")
         store.connection.close()
 
     def wait_until_ready(self, name):
         number = int(name.rpartition("-")[2])
         url = self.env["REDIRECTOR_OPS_URLS"].split()[number - 1]
-        wait_until(lambda: is_ready(url), 120, f"{name} to be ready")
+        wait_until(lambda: is_ready(url), f"{name} to be ready")
 
     @property
     def pids(self):
@@ -186,7 +186,7 @@ class FreshnessStack(Stack):
         finally:
             process = self.own.pop(name)
             process.terminate()
-            process.wait(timeout=180)
+            process.wait(timeout=300)
             self.run("start", name)
             self.wait_until_ready(name)
 
@@ -228,7 +228,7 @@ class History:
 
     def wait_until_begun(self):
         """Until there are changes and reads: on a busy machine the load takes longer to start than a fault lasts."""
-        wait_until(lambda: all(self.counts().values()), 180, "the first changes and reads")
+        wait_until(lambda: all(self.counts().values()), "the first changes and reads")
 
     @contextlib.contextmanager
     def span(self, what):
@@ -262,7 +262,7 @@ class History:
 
     def stop(self):
         self.process.stdin.close()
-        assert self.process.wait(timeout=180) == 0
+        assert self.process.wait(timeout=300) == 0
 
     def kill(self):
         self.process.kill()
@@ -406,7 +406,7 @@ class Faults:
     def cut(self, seconds):
         pids = {self.stack.pids[name] for name in ("redirector-1", "redirector-2")}
         port = self.stack.env["KAFKA_BROKERS"].rpartition(":")[2]
-        wait_until(lambda: connections_of(pids, port), 120, "redirectors to be connected to Kafka")
+        wait_until(lambda: connections_of(pids, port), "redirectors to be connected to Kafka")
         cut, until = set(), time.monotonic() + seconds
         while not cut or time.monotonic() < until:
             for inode, local in connections_of(pids, port).items():

@@ -56,7 +56,7 @@ class HAProxy:
         self.process = popen(
             ["haproxy", "-db", "-f", folder / "haproxy.cfg"], stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL
         )
-        wait_until(self.is_whole, 120, "HAProxy to find all replicas ready")
+        wait_until(self.is_whole, "HAProxy to find all replicas ready")
 
     def url(self, pool, mode):
         return f"http://127.0.0.1:{self.ports[pool, mode]}"

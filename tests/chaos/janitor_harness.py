@@ -232,7 +232,7 @@ class FaultInjector:
 
     def _worker(self):
         """The slot of a janitor that is working."""
-        wait_until(lambda: self.database.tenure().is_working, 120, "a janitor at work")
+        wait_until(lambda: self.database.tenure().is_working, "a janitor at work")
         time.sleep(self.random.uniform(0, 2 * BATCH_S))
         tenure = self.database.tenure()
         return self.janitors.slot_of(tenure.holder) if tenure.is_working else None
@@ -250,14 +250,14 @@ class FaultInjector:
                 break
         struck_at = self.database.tenure().now
         self.janitors.signal(slot, number)
-        wait_until(lambda: self.database.taking() is None, 120, "the request for the lock to end")
+        wait_until(lambda: self.database.taking() is None, "the request for the lock to end")
         tenure = self.database.tenure()
         holds_it = tenure.is_working and self.janitors.slot_of(tenure.holder) == slot
         return slot, struck_at, tenure if holds_it else None
 
     def _successor(self, before):
         """Returns when the next holder took the lock."""
-        wait_until(lambda: self.database.tenure().holder != before.holder, 120, "another janitor to take over")
+        wait_until(lambda: self.database.tenure().holder != before.holder, "another janitor to take over")
         return self.database.tenure().since
 
     def kill(self):
@@ -285,7 +285,7 @@ class FaultInjector:
             tenure = self.database.tenure()
             return tenure.fence > fence and not tenure.is_working
 
-        wait_until(is_done, 120, "a run without a fault")
+        wait_until(is_done, "a run without a fault")
 
     def disturb(self, kills, freezes):
         acts = [self.kill] * kills + [self.freeze] * freezes

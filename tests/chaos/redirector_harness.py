@@ -70,7 +70,7 @@ class RedirectorStack(Stack):
             log = self.visitors(run, connections=16, rate=count, slug=word, slugs=count, requests=count).wait()
             return log.counts() == {302: count}
 
-        wait_until(all_are_found, 300, f"the links {word} to be found")
+        wait_until(all_are_found, f"the links {word} to be found")
 
     def visitors(self, run, mode="follow", **options):
         port = self.env["REDIRECTOR_URL"].rpartition(":")[2]
@@ -89,7 +89,7 @@ class RedirectorStack(Stack):
 
     def metrics(self):
         """All series of the redirector's /metrics by their name with labels."""
-        with urllib.request.urlopen(self.env["REDIRECTOR_OPS_URL"] + "/metrics", timeout=120) as answer:
+        with urllib.request.urlopen(self.env["REDIRECTOR_OPS_URL"] + "/metrics", timeout=300) as answer:
             lines = answer.read().decode().splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
         return {name: float(value) for name, value in pairs}
@@ -97,17 +97,17 @@ class RedirectorStack(Stack):
     def readiness(self):
         """Status and text of /readyz."""
         try:
-            with urllib.request.urlopen(self.env["REDIRECTOR_OPS_URL"] + "/readyz", timeout=120) as answer:
+            with urllib.request.urlopen(self.env["REDIRECTOR_OPS_URL"] + "/readyz", timeout=300) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as answer:
             return answer.code, answer.read().decode()
 
-    def wait_until_shipped(self, seconds=120):
-        wait_until(lambda: self.metrics()["waymark_events_queued"] == 0, seconds, "all events to be acked by Kafka")
+    def wait_until_shipped(self, seconds=300):
+        wait_until(lambda: self.metrics()["waymark_events_queued"] == 0, "all events to be acked by Kafka", seconds=seconds)
 
-    def wait_until_redis_is_trusted(self, seconds=60):
+    def wait_until_redis_is_trusted(self, seconds=300):
         """It is, except for the moments after an outage."""
-        wait_until(lambda: self.metrics()["waymark_link_cache_valid"] == 1, seconds, "the redirector to trust Redis")
+        wait_until(lambda: self.metrics()["waymark_link_cache_valid"] == 1, "the redirector to trust Redis", seconds=seconds)
 
     def reconnect(self):
         """After an outage of PostgreSQL."""
@@ -186,9 +186,9 @@ class Visitors:
 
     def wait_for_rows(self, more, seconds=120):
         wanted = self.rows() + more
-        wait_until(lambda: self.rows() >= wanted, seconds, f"{more} more clicks of {self.run}")
+        wait_until(lambda: self.rows() >= wanted, f"{more} more clicks of {self.run}", seconds=seconds)
 
-    def wait_until_open(self, seconds=120):
+    def wait_until_open(self, seconds=300):
         can_be_read, _, _ = select.select([self.process.stdout], [], [], seconds)
         assert can_be_read and self.process.stdout.readline() == "open\n", "not all connections could be opened"
 
@@ -276,7 +276,7 @@ class Events:
             parts = [confluent_kafka.TopicPartition(self.TOPIC, p, 0) for p in range(self._partitions(consumer))]
             left = {}
             for part in parts:
-                low, high = consumer.get_watermark_offsets(part, timeout=120)
+                low, high = consumer.get_watermark_offsets(part, timeout=300)
                 assert low == 0, "the broker has deleted events"
                 left[part.partition] = high
             consumer.assign(parts)
@@ -285,7 +285,7 @@ class Events:
             consumer.close()
 
     def _partitions(self, consumer):
-        return len(consumer.list_topics(self.TOPIC, timeout=120).topics[self.TOPIC].partitions)
+        return len(consumer.list_topics(self.TOPIC, timeout=300).topics[self.TOPIC].partitions)
 
     def _consume(self, consumer, ends):
         last_seen_at = time.monotonic()

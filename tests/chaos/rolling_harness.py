@@ -103,7 +103,7 @@ class Fleet(Stack):
 
     def wait_for_answers(self, more, seconds=120):
         wanted = self.answers() + more
-        wait_until(lambda: self.answers() >= wanted, seconds, f"{more} more answers")
+        wait_until(lambda: self.answers() >= wanted, f"{more} more answers", seconds=seconds)
 
     def stop_asking(self):
         """Ends the load; returns all answers since ask_everywhere."""
@@ -130,17 +130,17 @@ class Fleet(Stack):
         self.wait_until_whole()
 
     def wait_until_whole(self):
-        wait_until(self.is_ready, 300, "all replicas to be ready")
-        wait_until(self.proxy.is_whole, 120, "HAProxy to see that all replicas are ready")
+        wait_until(self.is_ready, "all replicas to be ready")
+        wait_until(self.proxy.is_whole, "HAProxy to see that all replicas are ready")
 
     def is_ready(self):
         command = [STACK, "status", "--state", self.state]
-        return subprocess.run(command, capture_output=True, timeout=120, check=False).returncode == 0
+        return subprocess.run(command, capture_output=True, timeout=300, check=False).returncode == 0
 
     def assert_counted(self, clicks, seconds=300):
         """Waits until so many clicks are counted; then every table must have exactly so many."""
         clicks += self.warmed
-        wait_until(lambda: self.ledger.counted() >= clicks, seconds, f"{clicks} clicks to be counted")
+        wait_until(lambda: self.ledger.counted() >= clicks, f"{clicks} clicks to be counted", seconds=seconds)
         sums = self.ledger.sums()
         assert set(sums.values()) == {clicks}, sums
 
@@ -219,7 +219,7 @@ class Asker(threading.Thread):
 
 def connection_to(base):
     url = urllib.parse.urlsplit(base)
-    return http.client.HTTPConnection(url.hostname, url.port, timeout=120)
+    return http.client.HTTPConnection(url.hostname, url.port, timeout=300)
 
 
 class Newcomer(Asker):

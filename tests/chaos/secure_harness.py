@@ -103,7 +103,7 @@ class OtherService:
             return [line for line in self.lines(event) if re.search(words, " ".join(map(str, line.values())))]
 
         try:
-            wait_until(lambda: found() or self.process.poll() is not None, 180, f"{event} about {words}")
+            wait_until(lambda: found() or self.process.poll() is not None, f"{event} about {words}")
             return found()[0]
         except (AssertionError, IndexError):
             raise AssertionError(f"no {event} about {words} in:\n{self.log.read_text(errors='replace')}") from None
@@ -112,7 +112,7 @@ class OtherService:
         """The checks that /readyz names; an empty set when it is ready."""
         self.wait_for("started", ".")
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{self.ops_port}/readyz", timeout=60).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{self.ops_port}/readyz", timeout=300).close()
             return set()
         except urllib.error.HTTPError as answer:
             return set(json.loads(answer.read())["failing"])
@@ -120,7 +120,7 @@ class OtherService:
     def end(self):
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(60)
+            self.process.wait(300)
         self.process.kill()
         self.process.wait()
 

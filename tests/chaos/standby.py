@@ -56,7 +56,7 @@ class Standby:
         command = [*self.launch(), *self.clock, f"{BIN}/postgres", "-D", self.data, *words]
         with open(self.folder / "log", "ab") as log:
             self.process = popen(command, stdout=log, stderr=log, cwd="/")
-        wait_until(self.is_up, TIMEOUT_S, "the standby to accept connections")
+        wait_until(self.is_up, "the standby to accept connections")
 
     @staticmethod
     def launch():
@@ -81,10 +81,10 @@ class Standby:
     def cut_off(self):
         """Waits until the standby has all that is committed by now. It receives nothing from then on."""
         lsn = self.ask("SELECT pg_current_wal_lsn()", self.primary)
-        wait_until(lambda: self.ask(f"SELECT pg_last_wal_replay_lsn() >= '{lsn}'"), TIMEOUT_S, "the standby to catch up")
+        wait_until(lambda: self.ask(f"SELECT pg_last_wal_replay_lsn() >= '{lsn}'"), "the standby to catch up")
         self.ask("ALTER SYSTEM SET primary_conninfo = ''")
         self.ask("SELECT pg_reload_conf()")
-        wait_until(lambda: self.ask("SELECT count(*) FROM pg_stat_wal_receiver") == 0, TIMEOUT_S, "the standby to be cut off")
+        wait_until(lambda: self.ask("SELECT count(*) FROM pg_stat_wal_receiver") == 0, "the standby to be cut off")
 
     def replace_primary(self):
         """The primary dies, the standby is promoted and runs at the primary's address from now on."""
@@ -99,7 +99,7 @@ class Standby:
             for path in (data, *data.rglob("*")):
                 shutil.chown(path, "postgres", "postgres")
         self.stack.run("start", "postgres")
-        wait_until(lambda: self.ask("SELECT NOT pg_is_in_recovery()", self.primary), TIMEOUT_S, "the new primary")
+        wait_until(lambda: self.ask("SELECT NOT pg_is_in_recovery()", self.primary), "the new primary")
 
     def take_over(self):
         """The primary is dead. The standby is promoted and, until the block ends, runs at the primary's address."""

@@ -113,7 +113,7 @@ def test_counts_go_on_exactly_from_the_offsets_of_a_copy(fleet, record_property)
 
 def readiness(url):
     try:
-        with urllib.request.urlopen(url + "/readyz", timeout=120) as answer:
+        with urllib.request.urlopen(url + "/readyz", timeout=300) as answer:
             return answer.status, json.load(answer)["failing"]
     except urllib.error.HTTPError as answer:
         return answer.code, json.load(answer)["failing"]
@@ -128,7 +128,7 @@ def lose_kafka(fleet):
     fleet.run("start", "kafka")
     environment = {**os.environ, "KAFKA_BROKERS": fleet.env["KAFKA_BROKERS"], "TOPICS_FILE": paths.TOPICS}
     command = [paths.program(fleet.build, "waymark-topics")]
-    wait_until(lambda: subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0, 120, "the topics")
+    wait_until(lambda: subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0, "the topics")
 
 
 def republish_links(fleet):
@@ -149,7 +149,7 @@ def test_a_lost_kafka_is_reported_and_counting_goes_on_with_the_new_one(fleet, r
 
     lose_kafka(fleet)
     urls = fleet.env["CONSUMER_OPS_URLS"].split()
-    wait_until(lambda: any("partitions" in readiness(url)[1] for url in urls), 300, "a consumer to report that partitions are halted")
+    wait_until(lambda: any("partitions" in readiness(url)[1] for url in urls), "a consumer to report that partitions are halted")
     logs = "".join((fleet.folder / f"logs/{name}.log").read_text(errors="replace") for name in consumers)
     assert "partition_halted" in logs
 

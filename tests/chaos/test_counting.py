@@ -27,7 +27,7 @@ def test_counts_each_click_once_whatever_is_killed_frozen_or_cut(counting, recor
     producer = harness.produce(CLICKS, RATE, resend_every=RESEND_EVERY)
     harness.start_consumers()
     FaultInjector(harness).disturb(KILLS, FREEZES, POSTGRES_STOPS, BROKER_KILLS)
-    wait_until(lambda: harness.cutter.lost_back >= CUTS, COUNT_S, f"{CUTS} answers to COMMIT to be lost")
+    wait_until(lambda: harness.cutter.lost_back >= CUTS, f"{CUTS} answers to COMMIT to be lost", seconds=COUNT_S)
     sent = producer.finish(COUNT_S)
     clicks = harness.ledger.take_truth(producer.truth)
     harness.await_counted(clicks, COUNT_S)

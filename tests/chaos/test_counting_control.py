@@ -49,9 +49,9 @@ def test_detects_a_consumer_that_commits_its_offsets_to_kafka(counting, record_p
     cuts = counting.cutter.lost_back + CUTS
     producer = counting.produce(CLICKS // 2, RATE, pack=1)  # the control knows one click per record, by its key
     FaultInjector(counting, consumers).disturb((KILLS + 1) // 2, half(FREEZES), half(POSTGRES_STOPS), half(BROKER_KILLS))
-    wait_until(lambda: counting.cutter.lost_back >= cuts, COUNT_S, f"{CUTS} answers to COMMIT to be lost")
+    wait_until(lambda: counting.cutter.lost_back >= cuts, f"{CUTS} answers to COMMIT to be lost", seconds=COUNT_S)
     producer.finish(COUNT_S)
-    wait_until(lambda: has_read_all(counting), COUNT_S, "all to be read")
+    wait_until(lambda: has_read_all(counting), "all to be read", seconds=COUNT_S)
     for consumer in consumers:
         consumer.stop()
     clicks = counting.ledger.take_truth(producer.truth)

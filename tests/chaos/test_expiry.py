@@ -65,7 +65,7 @@ class ExpiryStack(RedirectorStack):
         for name in ("redirector-1", "redirector-2"):
             self.kill_and_start(name)
         for url in self.env["REDIRECTOR_OPS_URLS"].replace(",", " ").split():
-            wait_until(lambda url=url: "waymark_slug_bloom_filter_is_complete 1" in page(f"{url}/metrics"), 120, "a complete filter")
+            wait_until(lambda url=url: "waymark_slug_bloom_filter_is_complete 1" in page(f"{url}/metrics"), "a complete filter")
 
     def visit(self, requests, rate):
         """Starts visitors of links that have been expiring for as long as visitors ask for them."""
@@ -95,7 +95,7 @@ class ExpiryStack(RedirectorStack):
 
 
 def page(url):
-    with urllib.request.urlopen(url, timeout=120) as answer:
+    with urllib.request.urlopen(url, timeout=300) as answer:
         return answer.read().decode()
 
 
@@ -166,7 +166,7 @@ def test_a_link_is_gone_before_it_is_unknown(stack, record_property, promise):
 
 def wait_until_nothing_expired_is_left(stack):
     due = f"SELECT count(*) FROM links WHERE expires_at < clock_timestamp() - interval '{WINDOW_S + AFTER_S + 2} s'"
-    wait_until(lambda: stack.store.ask(due) == 0, 180, "all that has expired to be purged")
+    wait_until(lambda: stack.store.ask(due) == 0, "all that has expired to be purged")
 
 
 @pytest.mark.skipif(not FULL, reason="a control build: make chaos")

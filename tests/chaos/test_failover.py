@@ -38,7 +38,7 @@ def location(url, link):
         answer = ask(url, "GET", f"/{link['slug']}")
         return answer if answer.status != 503 else None
 
-    return wait_until(answered, TIMEOUT_S, f"an answer for {link['slug']}").headers.get("location")
+    return wait_until(answered, f"an answer for {link['slug']}").headers.get("location")
 
 
 def change(user, link, destination):
@@ -48,7 +48,7 @@ def change(user, link, destination):
         answer = user.call("PATCH", f"/api/links/{link['id']}", {"original_url": destination})
         return answer if answer.status != 503 else None
 
-    answer = wait_until(answered, TIMEOUT_S, f"a change of {link['slug']}")
+    answer = wait_until(answered, f"a change of {link['slug']}")
     assert answer.status == 200, answer
     return answer.json["link"], answer.headers["etag"]
 
@@ -59,7 +59,7 @@ def lose_commits(stack, user, links):
     changed = [change(user, link, LOST) for link in links]
     created, other = user.create(LOST), new_user(stack)
     for link in (*links, created):  # in Redis, and in the memory of one redirector
-        wait_until(lambda link=link: location(first, link) == LOST, TIMEOUT_S, f"{link['slug']} to lead to {LOST}")
+        wait_until(lambda link=link: location(first, link) == LOST, f"{link['slug']} to lead to {LOST}")
     return changed, created, other
 
 
@@ -74,18 +74,18 @@ def test_commits_that_a_failover_loses_leave_no_trace(stack, record_property):
         standby.replace_primary()
     stack.reconnect()
 
-    wait_until(lambda: user.call("GET", f"/api/links/{links[0]['id']}").status == 200, TIMEOUT_S, "links-api to read again")
+    wait_until(lambda: user.call("GET", f"/api/links/{links[0]['id']}").status == 200, "links-api to read again")
     for url in (first, second):  # the second one has not seen the links: Redis must not have them either
-        wait_until(lambda url=url: location(url, links[0]) == KEPT, TIMEOUT_S, "the redirector to forget the lost change")
+        wait_until(lambda url=url: location(url, links[0]) == KEPT, "the redirector to forget the lost change")
         assert [location(url, link) for link in links] == [KEPT] * 3
-        wait_until(lambda url=url: ask(url, "GET", f"/{created['slug']}").status == 404, TIMEOUT_S, "404 for the lost link")
+        wait_until(lambda url=url: ask(url, "GET", f"/{created['slug']}").status == 404, "404 for the lost link")
 
     lost_etag = {"If-Match": changed[0][1]}
     assert user.call("PATCH", f"/api/links/{links[0]['id']}", {"title": "?"}, lost_etag).status == 412
     now, _ = change(user, links[0], AGAIN)
     assert now["version"] > changed[0][0]["version"], "a version repeats"
     for url in (first, second):
-        wait_until(lambda url=url: location(url, links[0]) == AGAIN, TIMEOUT_S, "the next change")
+        wait_until(lambda url=url: location(url, links[0]) == AGAIN, "the next change")
     assert user.create(KEPT)["id"] > created["id"], "the id of a link repeats"
     assert new_user(stack).id > other.id, "the id of a user repeats: the token of the other opens this account"
     record_property("did", "PostgreSQL replaced by an asynchronous standby that lacks the last commits")
@@ -123,17 +123,17 @@ def test_a_primary_whose_clock_is_an_hour_behind_the_last_one_is_followed_at_onc
         ahead.cut_off()
         stack.run("kill", "-KILL", "postgres")
         ahead.take_over()
-        wait_until(lambda: all(map(is_feed_fresh, ops)), TIMEOUT_S, "the feed to follow the clock that is ahead")
+        wait_until(lambda: all(map(is_feed_fresh, ops)), "the feed to follow the clock that is ahead")
         assert {location(url, link) for url in redirectors} == {KEPT}
         now = "SELECT extract(epoch FROM clock_timestamp())::float8"
         with Standby(stack) as standby:
             assert 3500 < ahead.ask(now) - standby.ask(now) < 3700
             standby.cut_off()
             ahead.stop(signal.SIGKILL)
-            wait_until(lambda: not any(map(is_feed_fresh, ops)), TIMEOUT_S, "the feed to be old")
+            wait_until(lambda: not any(map(is_feed_fresh, ops)), "the feed to be old")
             standby.take_over()
-            wait_until(lambda: all(map(is_feed_fresh, ops)), TIMEOUT_S, "the feed to be fresh again")
+            wait_until(lambda: all(map(is_feed_fresh, ops)), "the feed to be fresh again")
             assert standby.ask("SELECT max(lock_until) < timezone('utc', clock_timestamp()) + interval '30 min' FROM shedlock")
             change(user, link, AGAIN)
             for url in redirectors:
-                wait_until(lambda url=url: location(url, link) == AGAIN, TIMEOUT_S, "the change")
+                wait_until(lambda url=url: location(url, link) == AGAIN, "the change")

@@ -43,7 +43,7 @@ class Follower:
 
     def __init__(self, base):
         url = urllib.parse.urlsplit(base)
-        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
+        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=300)
 
     def follow(self, slug):
         self.connection.request("GET", f"/{slug}")
@@ -64,7 +64,7 @@ def test_every_change_reaches_every_redirector(stack, user, record_property, pro
     """Their memory is valid for an hour: only the feed informs them of a change."""
     followers = [Follower(url) for url in stack.env["REDIRECTOR_URLS"].replace(",", " ").split()]
     assert len(followers) == 2
-    wait_until(lambda: stack.metrics()["waymark_feed_is_fresh"] == 1, 120, "a fresh feed")
+    wait_until(lambda: stack.metrics()["waymark_feed_is_fresh"] == 1, "a fresh feed")
     link = user.create("https://example.com/0")
     seconds = []
     with concurrent.futures.ThreadPoolExecutor(len(followers)) as pool:
@@ -111,7 +111,7 @@ def test_a_flood_of_unknown_slugs_reaches_no_store(stack, user, record_property,
     hits.wait_for_rows(2 * HOT_SLUGS)
     # The links above did not come through the API: the filter learns of them only when it is filled, at a start.
     stack.kill_and_start("redirector-1")
-    wait_until(lambda: stack.metrics()["waymark_slug_bloom_filter_is_complete"] == 1, 120, "a complete filter")
+    wait_until(lambda: stack.metrics()["waymark_slug_bloom_filter_is_complete"] == 1, "a complete filter")
     create_and_follow(stack, user, lambda created: created >= 4)
     hits.wait_for_rows(2 * HOT_SLUGS)
     before = observe(FLOOD_S) if FULL else None

@@ -72,8 +72,8 @@ def test_a_full_disk_costs_counted_clicks_only_and_heals(stack, batch_type, reco
     try:
         assert fill(ballast)
         stack.run("stop", "kafka")
-        wait_until(lambda: fill(ballast) and drops_of(stack) > size(100, RATE), 120, "events to be dropped")
-        wait_until(lambda: fill(ballast) and stack.readiness()[0] == 503, 60, "/readyz to report the journal")
+        wait_until(lambda: fill(ballast) and drops_of(stack) > size(100, RATE), "events to be dropped")
+        wait_until(lambda: fill(ballast) and stack.readiness()[0] == 503, "/readyz to report the journal")
         reported = stack.readiness()[1]
     finally:
         ballast.unlink()
@@ -118,7 +118,7 @@ def drops_of(stack):
 def wait_until_healed(stack):
     """Returns the seconds until the redirector is ready again."""
     since = time.monotonic()
-    wait_until(lambda: stack.readiness()[0] == 200, 120, "/readyz to be 200 again")
+    wait_until(lambda: stack.readiness()[0] == 200, "/readyz to be 200 again")
     return time.monotonic() - since
 
 

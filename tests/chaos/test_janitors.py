@@ -17,9 +17,9 @@ def test_one_janitor_at_a_time_whichever_is_killed_or_frozen(tmp_path, record_pr
         database = janitors.database
         faults = FaultInjector(janitors, SEED)
         faults.disturb(KILLS, FREEZES)
-        wait_until(lambda: min(janitors.rounds()) >= ROUNDS, 60 + 10 * ROUNDS, f"{ROUNDS} rounds of each janitor")
+        wait_until(lambda: min(janitors.rounds()) >= ROUNDS, f"{ROUNDS} rounds of each janitor", seconds=60 + 10 * ROUNDS)
         due_links.stop()
-        wait_until(lambda: database.row("SELECT count(*) FROM links") == (0,), 180, "all links purged")
+        wait_until(lambda: database.row("SELECT count(*) FROM links") == (0,), "all links purged")
         batches, wrong = database.row("SELECT count(*) FROM batch")[0], not_the_holders(database, janitors)
         overlapping = database.row(OVERLAPPING)[0]
         events, tombstones = database.row("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM link_tombstones)")

@@ -207,10 +207,10 @@ def a_wait_for_a_worker(subject):
             sent = []
             for user, path in zip(users, paths):
                 sent.append(pool.submit(user.call, "GET", path))
-                wait_until(lambda: subject.waiting("visit_log") == 1, TIMEOUT_S, "a statement to wait")
-            wait_until(lambda: subject.metric("waymark_http_queued_requests") == 1, TIMEOUT_S, "a request to wait")
+                wait_until(lambda: subject.waiting("visit_log") == 1, "a statement to wait")
+            wait_until(lambda: subject.metric("waymark_http_queued_requests") == 1, "a request to wait")
             queued = time.monotonic()
-            wait_until(lambda: time.monotonic() - queued > WAIT_MS / 1000, TIMEOUT_S, "the request to be overdue")
+            wait_until(lambda: time.monotonic() - queued > WAIT_MS / 1000, "the request to be overdue")
         answers = [future.result() for future in sent]
         assert answers[0].status == 200
         assert subject.metric("waymark_http_overdue_requests_total") == overdue + 1
@@ -314,7 +314,7 @@ def incomplete_bodies(subject):
             held.enter_context(socket.create_connection(("127.0.0.1", subject.service.http_port))).sendall(head.encode() + b" " * (size - 1))
             return None
 
-        return wait_until(is_full, TIMEOUT_S, "the memory of request bodies to be full")
+        return wait_until(is_full, "the memory of request bodies to be full")
 
 
 def unknown_slugs_from_an_address(subject):
@@ -333,7 +333,7 @@ def connections_of_an_address(subject, most):
                 assert opened[-1].recv(1) == b"", "the service responded"
             return subject.metric("waymark_http_connections_refused_total") > refused
 
-    wait_until(is_refused, TIMEOUT_S, "a connection beyond the limit to be refused")
+    wait_until(is_refused, "a connection beyond the limit to be refused")
 
 
 def connections_of_all(subject, addresses, each):
@@ -348,7 +348,7 @@ def connections_of_all(subject, addresses, each):
             assert ask(subject.url, "GET", "/").status
             return subject.metric("waymark_http_connections_evicted_total") > evicted
 
-    wait_until(is_evicted, TIMEOUT_S, "an idle connection to be closed for a new one")
+    wait_until(is_evicted, "an idle connection to be closed for a new one")
 
 
 def connect(subject, address):
@@ -419,7 +419,7 @@ def subjects(secure, tmp_path_factory):
     started = {name: OtherService(secure, program, tmp_path_factory.mktemp(name), **changes) for name, (program, changes) in SERVICES.items()}
     try:
         for service in started.values():
-            wait_until(lambda service=service: service.failing() == set(), TIMEOUT_S, "the service to be ready")
+            wait_until(lambda service=service: service.failing() == set(), "the service to be ready")
         yield {name: Subject(secure, service) for name, service in started.items()}
     finally:
         for service in started.values():

@@ -132,7 +132,7 @@ def stall_of(harness, clicks, **options):
     watch = StallWatch(harness)
     watch.start()
     producer = harness.produce(clicks, POISON_RATE, **options)
-    wait_until(lambda: harness.ledger.counted() - before > clicks * 0.9, COUNT_S, "most to be counted")
+    wait_until(lambda: harness.ledger.counted() - before > clicks * 0.9, "most to be counted", seconds=COUNT_S)
     stall_s = watch.finish()
     sent = producer.finish(COUNT_S)
     total = harness.ledger.take_truth(producer.truth)
@@ -144,7 +144,7 @@ def test_keeps_each_poisoned_message_once_and_stalls_for_none(harness, record_pr
     for consumer in harness.consumers:
         consumer.environment |= {"BATCH_MS": "200", "BATCH_EVENTS": "10000"}  # as they are by default
     harness.start_consumers()
-    wait_until(lambda: all(c.metric("waymark_partitions_assigned") for c in harness.consumers), 180, "all to have partitions")
+    wait_until(lambda: all(c.metric("waymark_partitions_assigned") for c in harness.consumers), "all to have partitions")
     usual_s = stall_of(harness, POISON_CLICKS // 4)[0] if FULL else 0
     stall_s, sent, clicks = stall_of(harness, POISON_CLICKS, poison_every=POISON_EVERY)
     harness.stop_consumers()
@@ -180,14 +180,14 @@ def test_loses_no_poisoned_message_to_a_kill_and_repeats_it_with_its_place(harne
     producer = harness.produce(KILLED_CLICKS, KILLED_RATE, poison_every=5)
     for n in range(POISON_KILLS):
         counted = harness.ledger.counted()
-        wait_until(lambda c=counted: harness.ledger.counted() > c, COUNT_S, "some to be counted")
+        wait_until(lambda c=counted: harness.ledger.counted() > c, "some to be counted", seconds=COUNT_S)
         consumer = harness.consumers[n % len(harness.consumers)]
         consumer.kill()
         consumer.start()
     sent = producer.finish(COUNT_S)
     total = harness.ledger.take_truth(producer.truth)
     harness.await_counted(total, COUNT_S)
-    wait_until(lambda: records_left(harness) == 0, COUNT_S, "the rest to be passed")
+    wait_until(lambda: records_left(harness) == 0, "the rest to be passed", seconds=COUNT_S)
     harness.stop_consumers()
     poison = {place: message for place, message in poison_by_place(harness).items() if place not in known}
     letters = letters_by_place(harness, letters_before)
@@ -213,7 +213,7 @@ def zombies_with_everything(harness):
     for zombie in zombies:
         zombie.start()
     for zombie in zombies:
-        wait_until(lambda z=zombie: z.metric("waymark_partitions_assigned") == harness.partitions, 180, "a zombie to have all")
+        wait_until(lambda z=zombie: z.metric("waymark_partitions_assigned") == harness.partitions, "a zombie to have all")
     return zombies
 
 
@@ -223,7 +223,7 @@ def test_a_zombie_on_all_partitions_changes_nothing(harness, record_property):
     producer = harness.produce(ZOMBIE_CLICKS, 0)
     sent = producer.finish(60)["clicks"]
     for zombie in zombies:
-        wait_until(lambda z=zombie: z.metric("waymark_events_read_total") >= sent, 60, "a zombie to have read")
+        wait_until(lambda z=zombie: z.metric("waymark_events_read_total") >= sent, "a zombie to have read")
         zombie.signal(signal.SIGSTOP)
     assert harness.ledger.counted() == before, "a zombie stored its batch too early"
     harness.ledger.take_truth(producer.truth)
@@ -247,7 +247,7 @@ def test_rebuild_stats_repairs_statistics_while_consumers_count(harness, record_
     harness.start_consumers()
     before = harness.ledger.counted()
     producer = harness.produce(REBUILD_CLICKS, REBUILD_RATE)
-    wait_until(lambda: harness.ledger.counted() > before, COUNT_S, "counting to begin")
+    wait_until(lambda: harness.ledger.counted() > before, "counting to begin", seconds=COUNT_S)
     for spoiler in SPOILERS:
         harness.ledger.do(spoiler)
     assert harness.rebuild_stats("--check", "--all").returncode == 1
@@ -255,10 +255,10 @@ def test_rebuild_stats_repairs_statistics_while_consumers_count(harness, record_
     counted = harness.ledger.ask("SELECT count(*) FROM visit_log")
     assert done.returncode == 0, done.stdout + done.stderr
     # The producer goes on, so the statistics were rebuilt while clicks were counted.
-    wait_until(lambda: harness.ledger.ask("SELECT count(*) FROM visit_log") > counted, COUNT_S, "counting to go on")
+    wait_until(lambda: harness.ledger.ask("SELECT count(*) FROM visit_log") > counted, "counting to go on", seconds=COUNT_S)
     producer.finish(COUNT_S)
     clicks = harness.ledger.take_truth(producer.truth)
-    wait_until(lambda: harness.ledger.ask("SELECT count(*) FROM visit_log") >= clicks, COUNT_S, "all to be counted")
+    wait_until(lambda: harness.ledger.ask("SELECT count(*) FROM visit_log") >= clicks, "all to be counted", seconds=COUNT_S)
     harness.stop_consumers()
     print(f"\n{done.stdout}")
     record_property("did", f"statistics changed by hand and rebuilt while {clicks - before} clicks were counted")

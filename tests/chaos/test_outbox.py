@@ -83,7 +83,7 @@ class LinkWriters:
     def stop(self):
         """Returns all attempts in two lists, committed and rolled back."""
         self.process.stdin.close()
-        assert self.process.wait(120) == 0
+        assert self.process.wait(300) == 0
         lines = (line.split() for line in self.log.read_text().splitlines())
         attempts = [Attempt(int(link), name, int(version), int(acked)) for link, name, version, acked in lines]
         return [a for a in attempts if a.acked_us], [a for a in attempts if not a.acked_us]
@@ -109,7 +109,7 @@ class Topic(threading.Thread):
             {"bootstrap.servers": brokers, "group.id": f"chaos-outbox-{os.getpid()}", "enable.auto.commit": False}
         )
         name = "waymark.links.v1"
-        parts = self.consumer.list_topics(name, timeout=120).topics[name].partitions
+        parts = self.consumer.list_topics(name, timeout=300).topics[name].partitions
         self.consumer.assign([confluent_kafka.TopicPartition(name, p, confluent_kafka.OFFSET_BEGINNING) for p in parts])
         self.start()
 
@@ -127,7 +127,7 @@ class Topic(threading.Thread):
 
     def wait_for_more(self, count, seconds):
         wanted = len(self.events) + count
-        wait_until(lambda: len(self.events) >= wanted, seconds, f"{count} more events on the topic")
+        wait_until(lambda: len(self.events) >= wanted, f"{count} more events on the topic", seconds=seconds)
 
     def stop(self):
         if self.is_running:
@@ -180,9 +180,9 @@ def check_events(topic, committed, rolled_back, record):
 
 def stop_when_all_has_come(stack, topic, committed):
     """Waits for every committed change, and then a second for anything that should not come: a phantom, a repeat."""
-    wait_until(lambda: stack.store.ask("SELECT count(*) FROM outbox") == 0, 180, "an empty outbox")
+    wait_until(lambda: stack.store.ask("SELECT count(*) FROM outbox") == 0, "an empty outbox")
     names = {attempt.name for attempt in committed}
-    wait_until(lambda: names <= topic.names, 60, "every committed change on the topic")
+    wait_until(lambda: names <= topic.names, "every committed change on the topic")
     time.sleep(1)
     topic.stop()
 

@@ -99,7 +99,7 @@ class Pooled:
     def stop_services(self):
         for child in self.children.values():
             child.terminate()
-        return [child.wait(60) for child in self.children.values()]
+        return [child.wait(300) for child in self.children.values()]
 
     def down(self):
         for child in self.children.values():
@@ -125,18 +125,18 @@ def is_ready(stack):
 
 def test_services_work_behind_pgbouncer_in_transaction_mode(pooled, record_property):
     stack = pooled.stack
-    wait_until(lambda: is_ready(stack), 60, "the redirector to be ready behind PgBouncer")
+    wait_until(lambda: is_ready(stack), "the redirector to be ready behind PgBouncer")
     stack.make_links("pooled", LINKS)
     log = stack.visitors("pooled", connections=32, rate=400, slug="pooled", slugs=LINKS, requests=LINKS).wait(300)
     counts = log.counts()
     assert set(counts) <= {302, 503} and counts[302] >= LINKS * 0.99, counts
-    wait_until(lambda: stack.store.ask("SELECT count(*) FROM visit_log") >= counts[302], 120, "all clicks to be counted")
+    wait_until(lambda: stack.store.ask("SELECT count(*) FROM visit_log") >= counts[302], "all clicks to be counted")
     counted = "SELECT sum(visit_count + bot_count)::bigint FROM link_statistics WHERE link_id {} 0"
     assert [stack.store.ask(counted.format(which)) for which in (">", "=")] == [counts[302]] * 2
 
     slug = "INSERT INTO links (slug, link_type, original_url, expires_at) VALUES ('ends', 'TEMPORARY', 'https://example.com/', now()) RETURNING 1"
     stack.store.ask(slug)
-    wait_until(lambda: stack.store.ask("SELECT count(*) FROM links WHERE slug = 'ends' AND state = 'ACTIVE'") == 0, 60, "the janitor")
+    wait_until(lambda: stack.store.ask("SELECT count(*) FROM links WHERE slug = 'ends' AND state = 'ACTIVE'") == 0, "the janitor")
     most = stack.store.ask("SELECT max(n) FROM (SELECT count(*) n FROM pg_stat_activity WHERE usename = ANY ('{redirector,consumer,janitor}') GROUP BY usename) t")
     assert most <= POOL
     assert pooled.stop_services() == [0, 0, 0]

@@ -73,10 +73,10 @@ def cut_power(stack):
     in_namespace = ["nsenter", f"--mount=/proc/{stack.pid('postgres')}/ns/mnt"]
     stack.run("kill", "-STOP", "redirector-1")
     cut = time.monotonic()
-    wait_until(lambda: copies_are_equal(image, kept), 60, "the disk to be at rest")
+    wait_until(lambda: copies_are_equal(image, kept), "the disk to be at rest")
     stack.run("kill", "-KILL", "redirector-1")
     unmount = [*in_namespace, "umount", f"{stack.state}/journal"]
-    wait_until(lambda: subprocess.run(unmount, check=False).returncode == 0, 60, "the disk to be free")
+    wait_until(lambda: subprocess.run(unmount, check=False).returncode == 0, "the disk to be free")
     os.replace(kept, image)
     subprocess.run([*in_namespace, "mount", "-o", "loop", image, f"{stack.state}/journal"], check=True)
     stack.run("start", "redirector-1")

@@ -124,7 +124,7 @@ class TestKafkaOutage:
         back_at = time.monotonic()
         stack.run("start", "kafka")
         visitors.wait_for_rows(RATE)
-        wait_until(lambda: stack.metrics()["waymark_events_queued"] < RATE, 600, "the journal to be shipped")
+        wait_until(lambda: stack.metrics()["waymark_events_queued"] < RATE, "the journal to be shipped", seconds=600)
         shipped_at = time.monotonic()
         after = observe(BEFORE_S) if FULL else None
         log = visitors.stop()

@@ -43,7 +43,7 @@ def test_redis_may_stop_freeze_and_return(stack, record_property, promise):
     stopping_at = time.monotonic()
     stack.run("stop", "redis")
     spans["stopped"] = stopping_at, observe(OUTAGE_S)[1]
-    wait_until(lambda: stack.metrics()[BY_POSTGRES] > asked, 60, "a lookup that goes to PostgreSQL instead")
+    wait_until(lambda: stack.metrics()[BY_POSTGRES] > asked, "a lookup that goes to PostgreSQL instead")
     stack.run("start", "redis")
     spans["back"] = observe(OUTAGE_S / 2)
     freezing_at = time.monotonic()
@@ -76,7 +76,7 @@ def test_a_cache_that_is_all_old_at_once_costs_a_query_per_link(stack, record_pr
     stack.make_links("hot", HOT_SLUGS)
     visitors = stack.visitors("hot", connections=CONNECTIONS, rate=RATE, slug="hot", slugs=HOT_SLUGS)
     generation = "waymark_link_cache_generation"
-    wait_until(lambda: answers_from_redis(stack, visitors), 120, "Redis to hold the links")
+    wait_until(lambda: answers_from_redis(stack, visitors), "Redis to hold the links")
     warm = observe(OUTAGE_S / 2) if FULL else None
     asked, before = stack.metrics()[BY_POSTGRES], stack.metrics()[generation]
     raising_at = time.monotonic()
@@ -84,9 +84,9 @@ def test_a_cache_that_is_all_old_at_once_costs_a_query_per_link(stack, record_pr
         # The relay raises the generation above the one that it finds there.
         _, server, heartbeat = cache.get("link_cache:generation").split()
         cache.set("link_cache:generation", b"%d %s %s" % (before + 1, server, heartbeat))
-    wait_until(lambda: stack.metrics()[generation] > before + 1, 60, "another generation")
-    wait_until(lambda: stack.metrics()[BY_POSTGRES] > asked + HOT_SLUGS / 2, 120, "links to be looked up in PostgreSQL")
-    wait_until(lambda: answers_from_redis(stack, visitors), 120, "Redis to hold the links again")
+    wait_until(lambda: stack.metrics()[generation] > before + 1, "another generation")
+    wait_until(lambda: stack.metrics()[BY_POSTGRES] > asked + HOT_SLUGS / 2, "links to be looked up in PostgreSQL")
+    wait_until(lambda: answers_from_redis(stack, visitors), "Redis to hold the links again")
     cold = raising_at, time.monotonic()
     queries = stack.metrics()[BY_POSTGRES] - asked
     log = visitors.stop()
@@ -117,7 +117,7 @@ def test_without_postgres_cached_links_redirect_and_the_others_are_503(stack, re
     others = [ask(url, "GET", f"/{slug}") for slug in (*(f"cold-{n}" for n in range(20)), "never-issued")]
     without = begin, observe(OUTAGE_S)[1]
     stack.run("start", "postgres")
-    wait_until(lambda: ask(url, "GET", "/cold-0").status == 302, 120, "a cold link to redirect again")
+    wait_until(lambda: ask(url, "GET", "/cold-0").status == 302, "a cold link to redirect again")
     log = visitors.stop()
     stack.reconnect()
     record_property("answered", len(log))
@@ -128,7 +128,7 @@ def test_without_postgres_cached_links_redirect_and_the_others_are_503(stack, re
     assert_answers(log.counts(*without), 302)
     assert {answer.status for answer in others} == {503}
     assert all(int(answer.headers["retry-after"]) >= 1 for answer in others)
-    wait_until(lambda: ask(url, "GET", "/never-issued").status == 404, 60, "404 for an unknown slug")
+    wait_until(lambda: ask(url, "GET", "/never-issued").status == 404, "404 for an unknown slug")
 
 
 def test_without_postgres_and_redis_cached_links_redirect_through_a_proxy_that_follows_readyz(stack, record_property):
@@ -147,7 +147,7 @@ def test_without_postgres_and_redis_cached_links_redirect_through_a_proxy_that_f
         stack.run("stop", "redis")
         stack.run("stop", "postgres")
         stack.store.connection.close()
-        wait_until(lambda: "degraded" in stack.readiness()[1], 60, "/readyz to say degraded")
+        wait_until(lambda: "degraded" in stack.readiness()[1], "/readyz to say degraded")
         status, body = stack.readiness()
         degraded = stack.metrics()["waymark_degraded"]
         without = begin, observe(OUTAGE_S)[1]
@@ -155,7 +155,7 @@ def test_without_postgres_and_redis_cached_links_redirect_through_a_proxy_that_f
         assert proxy.is_whole(), "HAProxy withdrew the redirector"
         stack.run("start", "postgres")
         stack.run("start", "redis")
-        wait_until(lambda: json.loads(stack.readiness()[1])["status"] == "ready", 120, "the redirector to be ready")
+        wait_until(lambda: json.loads(stack.readiness()[1])["status"] == "ready", "the redirector to be ready")
         log = visitors.stop()
     finally:
         proxy.stop()
@@ -179,7 +179,7 @@ def test_a_stampede_on_a_cold_link_costs_one_query(stack, batch_type, record_pro
     with psycopg2.connect(stack.env["ADMIN_PG_URL"]) as blocker, blocker.cursor() as cursor:
         cursor.execute("LOCK TABLE links IN ACCESS EXCLUSIVE MODE")
         visitors.fire()
-        wait_until(lambda: lookups_that_wait(stack) > 0, 60, "a lookup that waits for the lock")
+        wait_until(lambda: lookups_that_wait(stack) > 0, "a lookup that waits for the lock")
         looked_until = time.monotonic() + 0.3  # less than the timeout of a lookup
         most_at_once = lookups_that_wait(stack)
         while time.monotonic() < looked_until:

@@ -52,7 +52,7 @@ def migrate(fleet):
 def replace(fleet, name, build):
     """Replaces a replica as Kubernetes does: no new connections, then the end of the open ones, and only then SIGTERM."""
     fleet.proxy.take_out(name)
-    wait_until(lambda: fleet.proxy.sessions(name) == 0, 300, f"{name} to have no session left")
+    wait_until(lambda: fleet.proxy.sessions(name) == 0, f"{name} to have no session left")
     fleet.restart(name, build)
     fleet.proxy.let_in(name)
     fleet.wait_until_whole()

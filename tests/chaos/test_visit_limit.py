@@ -101,7 +101,7 @@ def new_link(gates):
             link_id = cursor.fetchone()[0]
             cursor.execute("INSERT INTO link_visit_limits (link_id, max_visits) VALUES (%s, %s)", (link_id, max_visits))
         for url in urls(gates):
-            wait_until(lambda u=url: Visitor(u).follow(slug, agent=GOOGLEBOT).status == TAKEN, 120, f"{slug} to be found")
+            wait_until(lambda u=url: Visitor(u).follow(slug, agent=GOOGLEBOT).status == TAKEN, f"{slug} to be found")
         return link_id
 
     return make
@@ -120,14 +120,14 @@ def counted(stack, link_id):
 
     def is_idle():
         for url in stack.env["REDIRECTOR_OPS_URLS"].split():
-            with urllib.request.urlopen(url + "/metrics", timeout=120) as answer:
+            with urllib.request.urlopen(url + "/metrics", timeout=300) as answer:
                 if b"\nwaymark_events_queued 0\n" not in answer.read():
                     return False
-        with urllib.request.urlopen(stack.env["CONSUMER_OPS_URL"] + "/metrics", timeout=120) as answer:
+        with urllib.request.urlopen(stack.env["CONSUMER_OPS_URL"] + "/metrics", timeout=300) as answer:
             lag = [line for line in answer.read().decode().splitlines() if line.startswith("waymark_consumer_lag ")]
         return lag == ["waymark_consumer_lag 0"]
 
-    wait_until(is_idle, 180, "all visits to be counted")
+    wait_until(is_idle, "all visits to be counted")
     row = f"FROM link_statistics WHERE link_id = {link_id}"
     return stack.store.ask(f"SELECT sum(visit_count)::bigint {row}"), stack.store.ask(f"SELECT sum(bot_count)::bigint {row}")
 
@@ -139,7 +139,7 @@ def test_exactly_as_many_people_come_as_the_limit_says(gates, new_link, run):
     assert people == {TAKEN: LIMIT, USED_UP: REQUESTS // 2 - LIMIT}
     assert set(bots) <= {TAKEN, USED_UP}
     assert taken(gates, link_id) == LIMIT
-    wait_until(lambda: counted(gates, link_id)[0] == LIMIT, 180, "100 people in the statistics")
+    wait_until(lambda: counted(gates, link_id)[0] == LIMIT, "100 people in the statistics")
 
 
 @pytest.mark.parametrize("run", range(RUNS))
@@ -204,7 +204,7 @@ def test_without_postgresql_nobody_is_let_in_on_credit(gates, new_link):
     gates.run("start", "postgres")
     gates.reconnect()
     assert set(people) <= {UNKNOWN} and set(bots) <= {TAKEN, UNKNOWN}
-    wait_until(lambda: Visitor(urls(gates)[0]).follow("away").status == TAKEN, 120, "PostgreSQL to be used again")
+    wait_until(lambda: Visitor(urls(gates)[0]).follow("away").status == TAKEN, "PostgreSQL to be used again")
     assert taken(gates, link_id) == before + 1
 
 

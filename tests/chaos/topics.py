@@ -24,13 +24,13 @@ def reader(brokers, group=None):
 
 
 def partitions_of(consumer, topic):
-    return [confluent_kafka.TopicPartition(topic, p) for p in consumer.list_topics(topic, timeout=120).topics[topic].partitions]
+    return [confluent_kafka.TopicPartition(topic, p) for p in consumer.list_topics(topic, timeout=300).topics[topic].partitions]
 
 
 def span_of(consumer, place):
     """The first offset of a partition and its next one; None as long as the broker has not learned that it leads it."""
     try:
-        return consumer.get_watermark_offsets(place, timeout=120)
+        return consumer.get_watermark_offsets(place, timeout=300)
     except confluent_kafka.KafkaException as error:
         if error.args[0].code() != confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION:
             raise
@@ -40,7 +40,7 @@ def span_of(consumer, place):
 def spans(consumer, topic):
     """Partition → its first offset and its next one."""
     return {
-        p.partition: wait_until(lambda p=p: span_of(consumer, p), 120, f"a leader of {topic}/{p.partition}")
+        p.partition: wait_until(lambda p=p: span_of(consumer, p), f"a leader of {topic}/{p.partition}")
         for p in partitions_of(consumer, topic)
     }
 
@@ -53,7 +53,7 @@ def ends(brokers, topic):
 def committed(brokers, topic, group):
     """Partition → the offset that a group has committed to Kafka."""
     with reader(brokers, group) as consumer:
-        return {p.partition: p.offset for p in consumer.committed(partitions_of(consumer, topic), timeout=120)}
+        return {p.partition: p.offset for p in consumer.committed(partitions_of(consumer, topic), timeout=300)}
 
 
 def commit_ends(brokers, topic, group):

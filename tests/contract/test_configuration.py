@@ -294,7 +294,7 @@ def test_a_wrong_list_of_topics_is_refused_before_and_at_the_start(text, part, t
         path.write_text(text)
     environment = {**os.environ, **KAFKA, "TOPICS_FILE": str(path)}
     for arguments in (["--check-config"], []):
-        done = subprocess.run([BUILD / "bin/waymark-topics", *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([BUILD / "bin/waymark-topics", *arguments], env=environment, capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == EXIT_USAGE, done.stderr
         assert f"TOPICS_FILE: {path}: {part}" in done.stderr
 
@@ -304,7 +304,7 @@ def test_more_insync_replicas_than_replicas_are_refused(replicas, needed, is_rig
     path = tmp_path / "topics"
     path.write_text("a.topic 1\n")
     environment = {**os.environ, **KAFKA, "TOPICS_FILE": str(path), "TOPICS_REPLICATION": replicas, "TOPICS_MIN_INSYNC": needed}
-    done = subprocess.run([BUILD / "bin/waymark-topics", "--check-config"], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([BUILD / "bin/waymark-topics", "--check-config"], env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == (0 if is_right else EXIT_USAGE), done.stderr
     assert is_right or "TOPICS_MIN_INSYNC: is greater than TOPICS_REPLICATION" in done.stderr
 
@@ -313,5 +313,5 @@ def test_a_topic_without_replicas_is_refused(tmp_path):
     path = tmp_path / "topics"
     path.write_text("a.topic 1\n")
     environment = {**os.environ, **KAFKA, "TOPICS_FILE": str(path), "TOPICS_REPLICATION": "0"}
-    done = subprocess.run([BUILD / "bin/waymark-topics", "--check-config"], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([BUILD / "bin/waymark-topics", "--check-config"], env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert (done.returncode, "TOPICS_REPLICATION: is 0" in done.stderr) == (EXIT_USAGE, True), done.stderr

@@ -16,11 +16,12 @@ DASHBOARDS = sorted((ROOT / "deploy/grafana").glob("*.json"))
 RUNBOOK = (ROOT / "docs/runbook.md").read_text()
 # Prometheus adds these itself.
 OF_PROMETHEUS = {"up", "ALERTS"}
+OF_KUBE_STATE_METRICS = {"kube_cronjob_status_last_schedule_time", "kube_cronjob_status_last_successful_time"}
 LABELS_OF_PROMETHEUS = {"job", "instance", "namespace", "le", "alertstate", "alertname"}
 
 
 def promtool(*arguments):
-    done = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -65,7 +66,7 @@ EXPRESSIONS = [(rule.get("alert") or rule["record"], rule["expr"]) for rule in r
 def metrics_in(expression):
     """The metrics of an expression, each with its label matchers."""
     bare = re.sub(r'"[^"]*"', '""', expression)
-    names = re.finditer(r"(?<![\w:])((?:waymark[\w:]+|process_\w+|up|ALERTS))(?![\w:(])(?:\{([^}]*)\})?", bare)
+    names = re.finditer(r"(?<![\w:])((?:waymark[\w:]+|process_\w+|kube_\w+|up|ALERTS))(?![\w:(])(?:\{([^}]*)\})?", bare)
     return [(each.group(1), set(re.findall(r"(\w+)\s*(?:=|!)", each.group(2) or ""))) for each in names]
 
 
@@ -88,7 +89,7 @@ def test_prometheus_accepts_the_rules_and_the_configuration():
 
 
 def amtool(*arguments):
-    done = subprocess.run(["amtool", *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(["amtool", *map(str, arguments)], capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -115,6 +116,7 @@ def test_prometheus_accepts_the_configuration_for_a_cluster(tmp_path):
     configuration["rule_files"] = [str(path) for path in RULES]
     for scrape in configuration["scrape_configs"]:
         assert scrape.pop("kubernetes_sd_configs") == [{"role": "pod", "namespaces": {"names": ["waymark"]}}]
+        assert {rule["target_label"] for rule in scrape["relabel_configs"] if "target_label" in rule} == {"job", "instance", "namespace"}
         scrape["static_configs"] = [{"targets": ["localhost:9090"]}]
     (tmp_path / "kubernetes.yml").write_text(yaml.safe_dump(configuration))
     promtool("check", "config", tmp_path / "kubernetes.yml")
@@ -221,7 +223,7 @@ def test_expressions_name_existing_metrics_and_labels(where, expression):
     named = metrics_in(expression)
     assert named, f"{where} names no metric: {expression}"
     for metric, labels in named:
-        assert metric in METRICS or metric in RECORDED or metric in OF_PROMETHEUS, metric
+        assert metric in METRICS or metric in RECORDED or metric in OF_PROMETHEUS | OF_KUBE_STATE_METRICS, metric
         if metric in METRICS:
             assert labels <= METRICS[metric] | LABELS_OF_PROMETHEUS, (metric, labels)
 

@@ -22,7 +22,7 @@ def test_a_click_travels_to_the_statistics(user, visitor):
     assert stats["latency"]["count"] == 5
     assert stats["latency"]["mean_ms"] > 0
     # as_of is known once every partition has been read for the first time.
-    as_of = wait_until(lambda: user.stats(link["id"])["as_of"], 120, "all partitions to be read")
+    as_of = wait_until(lambda: user.stats(link["id"])["as_of"], "all partitions to be read")
     assert as_of.endswith("Z")
 
 

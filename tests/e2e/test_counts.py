@@ -53,7 +53,7 @@ def test_counts_are_exact_and_a_killed_process_gets_its_partitions_again(env, us
     visits = topic("waymark.visits.v1")
     links = [user.create() for _ in range(4)]
     running = {name: start(name) for name in "ab"}
-    wait_until(lambda: {name for name, each in partitions(env).items() if each} == {"a", "b"}, SECONDS, "a share for both")
+    wait_until(lambda: {name for name, each in partitions(env).items() if each} == {"a", "b"}, "a share for both")
     before = partitions(env)
     for _ in range(3):
         for link in links:
@@ -76,7 +76,7 @@ def test_counts_are_exact_and_a_killed_process_gets_its_partitions_again(env, us
             return {link_id: (humans, bots) for link_id, humans, bots in db.execute("SELECT * FROM counts")}
 
     wanted = {link["id"]: (4, 3) for link in links}
-    wait_until(lambda: {link_id: count for link_id, count in counts().items() if link_id in wanted} == wanted, SECONDS, "all visits")
+    wait_until(lambda: {link_id: count for link_id, count in counts().items() if link_id in wanted} == wanted, "all visits")
     assert partitions(env) == before, "nobody else has them"
     for process in running.values():
         process.terminate()

@@ -104,7 +104,7 @@ def click(user, visitor, link, agents):
 
 def wait_for(subscribers, slug, count):
     for language, each in subscribers.items():
-        wait_until(lambda each=each: len(each.of(slug)) >= count, SECONDS, f"{count} visits by {language}")
+        wait_until(lambda each=each: len(each.of(slug)) >= count, f"{count} visits by {language}")
 
 
 def as_printed(visit):
@@ -199,23 +199,23 @@ def test_the_example_of_links_follows_each_link_to_its_purge(env, user, start_on
     links, second = (start_one("links", argv, environment) for _ in range(2))
     for link in (kept, gone):
         for each in (links, second):  # they do not share the partitions
-            wait_until(lambda link=link, each=each: each.of(link["slug"]), SECONDS, "both links")
+            wait_until(lambda link=link, each=each: each.of(link["slug"]), "both links")
     assert links.of(kept["slug"])[0]["tags"] == ["a"] and links.of(kept["slug"])[0]["alias_of"] == ""
     slug = f"{renamed['slug']}-2"
     assert user.call("PATCH", f"/api/links/{renamed['id']}", {"slug": slug}).status == 200
-    wait_until(lambda: links.of(renamed["slug"]) and links.of(renamed["slug"])[-1]["alias_of"] == slug, SECONDS, "the earlier name")
+    wait_until(lambda: links.of(renamed["slug"]) and links.of(renamed["slug"])[-1]["alias_of"] == slug, "the earlier name")
     assert user.call("PATCH", f"/api/links/{kept['id']}", {"state": "disabled"}).status == 200
     assert user.call("DELETE", f"/api/links/{gone['id']}?hard=true").status == 204
-    wait_until(lambda: len(links.of(kept["slug"])) == 2, SECONDS, "the disabled link")
-    wait_until(lambda: len(links.of(gone["slug"])) > 1, SECONDS, "the purge")
+    wait_until(lambda: len(links.of(kept["slug"])) == 2, "the disabled link")
+    wait_until(lambda: len(links.of(gone["slug"])) > 1, "the purge")
     assert [line["state"] for line in links.of(kept["slug"])] == ["ACTIVE", "DISABLED"]
     assert links.of(gone["slug"])[-1] == {"slug": gone["slug"], "purged": True}
     purge = records.wait_for(lambda record: record.key() == gone["slug"].encode() and record.value(), count=2)[1]
     newest = publish_states(env, purge, messages)
-    wait_until(lambda: links.of(gone["slug"])[-1].get("version") == newest, SECONDS, "the newer version")
+    wait_until(lambda: links.of(gone["slug"])[-1].get("version") == newest, "the newer version")
     assert links.stop() == 0
     assert len(links.of(gone["slug"])) == 3, "neither the tombstone nor the late version changes anything"
     again = start_one("links", argv, environment)  # reads the topic from its beginning
-    wait_until(lambda: again.of(kept["slug"]), SECONDS, "the link again")
-    wait_until(lambda: again.of(kept["slug"])[-1]["state"] == "DISABLED", SECONDS, "its last state")
+    wait_until(lambda: again.of(kept["slug"]), "the link again")
+    wait_until(lambda: again.of(kept["slug"])[-1]["state"] == "DISABLED", "its last state")
     assert again.stop() == 0

@@ -55,5 +55,5 @@ def test_the_values_of_labels_are_in_the_document(env, letter):
 @pytest.mark.parametrize("letter", SERVERS)
 def test_promtool_accepts_the_metrics(env, letter):
     text = ask(env[SERVERS[letter]], "GET", "/metrics").body
-    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=120, check=False)
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=300, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, b"")

@@ -14,7 +14,7 @@ OPS = ["REDIRECTOR_OPS_URL", "LINKS_API_OPS_URL", "CONSUMER_OPS_URL", "JANITOR_O
 @pytest.mark.parametrize("server", OPS)
 def test_every_service_is_alive_and_ready(env, server):
     assert ask(env[server], "GET", "/livez").status == 200
-    wait_until(lambda: ask(env[server], "GET", "/readyz").status == 200, 120, "readiness")
+    wait_until(lambda: ask(env[server], "GET", "/readyz").status == 200, "readiness")
 
 
 def listening_sockets():

@@ -81,7 +81,7 @@ def test_without_postgres_the_api_says_503_and_clicks_are_shown_as_waiting(stack
     cached = user.create()
     assert visitor.follow(cached["slug"]).status == 302
     user.wait_for_visits(cached["id"], 1)
-    wait_until(lambda: lag(env) == 0, 120, "no click to wait")
+    wait_until(lambda: lag(env) == 0, "no click to wait")
     stack.run("stop", "postgres")
     try:
         for _ in range(40):
@@ -89,21 +89,21 @@ def test_without_postgres_the_api_says_503_and_clicks_are_shown_as_waiting(stack
         assert user.call("GET", "/api/auth/session").status == 503, "who is logged in is not known"
         create = user.call("POST", "/api/links", {"original_url": "https://example.com/"})
         assert create.status == 503 and int(create.headers["retry-after"]) >= 1
-        wait_until(lambda: not is_ready(env, "LINKS_API_OPS_URL"), 60, "links-api to report that it is not ready")
+        wait_until(lambda: not is_ready(env, "LINKS_API_OPS_URL"), "links-api to report that it is not ready")
         assert ask(env["LINKS_API_OPS_URL"], "GET", "/livez").status == 200
         assert is_ready(env, "REDIRECTOR_OPS_URL"), "it still redirects links that it knows"
-        wait_until(lambda: lag(env) == 40, 120, "the clicks of the outage to be shown as waiting")
+        wait_until(lambda: lag(env) == 40, "the clicks of the outage to be shown as waiting")
         stack.run("kill", "-KILL", "consumer-1")
         stack.run("start", "consumer-1")
-        wait_until(lambda: lag(env) == 40, 120, "a consumer that owns no partition to show them too")
+        wait_until(lambda: lag(env) == 40, "a consumer that owns no partition to show them too")
     finally:
         stack.run("start", "postgres")
-    wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), 120, "links-api to recover by itself")
+    wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), "links-api to recover by itself")
     assert user.create()
     stats = f"/api/links/{cached['id']}/stats"
-    wait_until(lambda: user.call("GET", stats).status == 200, 120, "the connections of statistics to recover")
+    wait_until(lambda: user.call("GET", stats).status == 200, "the connections of statistics to recover")
     user.wait_for_visits(cached["id"], 41)
-    wait_until(lambda: lag(env) == 0, 120, "no click to wait")
+    wait_until(lambda: lag(env) == 0, "no click to wait")
 
 
 def test_a_consumer_notices_an_outage_of_kafka_in_the_middle_of_a_batch(stack, user, visitor, env):
@@ -116,14 +116,14 @@ def test_a_consumer_notices_an_outage_of_kafka_in_the_middle_of_a_batch(stack, u
     try:
         blocker.cursor().execute("LOCK TABLE visit_log")
         assert visitor.follow(link["slug"]).status == 302
-        wait_until(lambda: is_waiting_for_lock(observer, "consumer"), 120, "the consumer to wait for PostgreSQL")
+        wait_until(lambda: is_waiting_for_lock(observer, "consumer"), "the consumer to wait for PostgreSQL")
         stack.run("stop", "kafka")
-        wait_until(lambda: "kafka" in failing(env, "CONSUMER_OPS_URL"), 120, "the consumer to miss Kafka")
+        wait_until(lambda: "kafka" in failing(env, "CONSUMER_OPS_URL"), "the consumer to miss Kafka")
     finally:
         blocker.close()
         observer.close()
         stack.run("start", "kafka")
-    wait_until(lambda: is_ready(env, "CONSUMER_OPS_URL"), 180, "the consumer to recover by itself")
+    wait_until(lambda: is_ready(env, "CONSUMER_OPS_URL"), "the consumer to recover by itself")
     user.wait_for_visits(link["id"], 1)
 
 
@@ -139,13 +139,13 @@ def test_a_redirector_that_is_told_to_stop_sends_its_events_during_the_drain_not
     log = open(tmp_path / "log", "w+")
     redirector = popen([pathlib.Path(BUILD) / "bin/redirector"], env=values, stdout=log, stderr=log)
     try:
-        wait_until(lambda: says(ops, "ready"), 120, "the redirector to be ready")
+        wait_until(lambda: says(ops, "ready"), "the redirector to be ready")
         stack.run("stop", "kafka")
         for _ in range(20):
             assert Visitor(url).follow(link["slug"]).status == 302
         redirector.send_signal(signal.SIGTERM)
-        wait_until(lambda: says(ops, "draining"), 120, "the redirector to drain")
-        wait_until(lambda: '"event":"flushing"' in pathlib.Path(log.name).read_text(), 120, "the log to say flushing")
+        wait_until(lambda: says(ops, "draining"), "the redirector to drain")
+        wait_until(lambda: '"event":"flushing"' in pathlib.Path(log.name).read_text(), "the log to say flushing")
         stack.run("start", "kafka")
         user.wait_for_visits(link["id"], 20)
         assert says(ops, "draining"), "the drain notice was over"

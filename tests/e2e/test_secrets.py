@@ -41,14 +41,14 @@ class Kafka:
         self.kafka = confluent_kafka
         own = {"group.id": secrets.token_hex(6), "enable.auto.commit": False}
         self.consumer = confluent_kafka.Consumer(kafka_settings(env) | own)
-        topics = self.consumer.list_topics(timeout=120).topics
+        topics = self.consumer.list_topics(timeout=300).topics
         places = [(name, p) for name, topic in topics.items() if not name.startswith("__") for p in topic.partitions]
         self.places = [confluent_kafka.TopicPartition(name, p, self.end(name, p)) for name, p in places]
         assert len({place.topic for place in self.places}) >= 4
         self.consumer.assign(self.places)
 
     def end(self, name, partition):
-        return self.consumer.get_watermark_offsets(self.kafka.TopicPartition(name, partition), timeout=120)[1]
+        return self.consumer.get_watermark_offsets(self.kafka.TopicPartition(name, partition), timeout=300)[1]
 
     def read_all(self):
         """Key, headers and value of each record up to the present ends."""
@@ -189,7 +189,7 @@ def searched(env, tmp_path_factory):
     folder = tmp_path_factory.mktemp("searched")
     state = pathlib.Path(env["STACK_STATE"])
     with open(folder / "postgres", "wb") as out:
-        subprocess.run(["pg_dump", "--inserts"], env={**os.environ, **postgres_environment(env["PG_URL"])}, stdout=out, check=True, timeout=120)
+        subprocess.run(["pg_dump", "--inserts"], env={**os.environ, **postgres_environment(env["PG_URL"])}, stdout=out, check=True, timeout=300)
     (folder / "redis").write_bytes(b"\n".join(redis_contents(env["REDIS_URL"])))
     (folder / "kafka").write_bytes(b"\n".join(kafka.read_all()))
     (folder / "journals").write_bytes(b"".join(p.read_bytes() for p in sorted(state.glob("journal/**/*")) if p.is_file()))
@@ -312,7 +312,7 @@ def test_logs_stay_one_json_object_per_line_without_control_bytes_for_any_reques
     mark = secrets.token_hex(12)
     Api(env["LINKS_API_URL"]).call("GET", "/api/stats", headers={"X-Request-Id": mark})
     api_log = next(path for path in logs if path.name.startswith("links-api"))
-    wait_until(lambda: mark in api_log.read_text(), 120, "the line of the last request")
+    wait_until(lambda: mark in api_log.read_text(), "the line of the last request")
     for path in logs:
         new = path.read_bytes()[began[path] :]
         assert {byte for byte in new if byte < 0x20 or byte == 0x7F} <= {0x0A}, path.name

@@ -45,9 +45,9 @@ def test_a_trace_is_carried_from_the_click_to_the_visit(user, visitor, traces_of
     link, trace = user.create(), new_trace()
     assert visitor.follow(link["slug"], traceparent=trace).status == 302
     assert traces_of(link["slug"]) == (trace, trace)
-    counted = wait_until(lambda: lines("consumer", trace), 120, "the consumer's line")
+    counted = wait_until(lambda: lines("consumer", trace), "the consumer's line")
     assert [(line["event"], line["link_id"]) for line in counted] == [("visit_counted", link["id"])]
-    answered = wait_until(lambda: lines("redirector", trace), 60, "the redirector's line")
+    answered = wait_until(lambda: lines("redirector", trace), "the redirector's line")
     assert [(line["event"], line["status"]) for line in answered] == [("request", 302)]
 
 
@@ -58,7 +58,7 @@ def test_a_trace_that_is_not_sampled_is_carried_without_log_lines(user, visitor,
     # A line of this trace would come before those of a later click.
     link, loud = user.create(), new_trace()
     visitor.follow(link["slug"], traceparent=loud)
-    wait_until(lambda: lines("redirector", loud) and lines("consumer", loud), 120, "the lines of the next click")
+    wait_until(lambda: lines("redirector", loud) and lines("consumer", loud), "the lines of the next click")
     assert lines("redirector", quiet) == lines("consumer", quiet) == []
 
 
@@ -66,5 +66,5 @@ def test_a_trace_that_is_not_sampled_is_carried_without_log_lines(user, visitor,
 def test_the_api_logs_the_trace_of_a_request(user, lines):
     trace = new_trace("00")
     assert user.call("GET", "/api/links", headers={KEY: trace}).status == 200
-    (line,) = wait_until(lambda: lines("links-api", trace), 60, "the line of the request")
+    (line,) = wait_until(lambda: lines("links-api", trace), "the line of the request")
     assert (line["event"], line["route"], line["trace_id"]) == ("request", "/api/links", trace.split("-")[1])

@@ -28,10 +28,10 @@ class Warehouse:
     def start(self, *options):
         with open(self.log, "w") as log:
             self.process = popen([*python_example.command("warehouse.py"), self.file, *options], env=self.env, stderr=log)
-        wait_until(lambda: self.rows("SELECT count(*) FROM sqlite_master WHERE name = 'links'") == [(1,)], SECONDS, "its tables")
+        wait_until(lambda: self.rows("SELECT count(*) FROM sqlite_master WHERE name = 'links'") == [(1,)], "its tables")
 
     def wait_until_complete(self):
-        wait_until(lambda: COMPLETE in self.log.read_text(), SECONDS, "all links")
+        wait_until(lambda: COMPLETE in self.log.read_text(), "all links")
 
     def kill(self):
         if self.process:
@@ -80,7 +80,7 @@ def test_kills_and_repeats_change_no_count(env, user, visitor, topic, messages, 
             for agent in (CHROME, FIREFOX, GOOGLEBOT):
                 assert visitor.follow(link["slug"], agent=agent).status == 302
         warehouse.start()
-        wait_until(lambda turn=turn: sum(warehouse.counts(links[0])) > 3 * turn, SECONDS, "visits of this turn")
+        wait_until(lambda turn=turn: sum(warehouse.counts(links[0])) > 3 * turn, "visits of this turn")
         warehouse.kill()
     slugs = {link["slug"].encode() for link in links}
     records = visits.wait_for(lambda record: record.key() in slugs, count=27)
@@ -93,8 +93,8 @@ def test_kills_and_repeats_change_no_count(env, user, visitor, topic, messages, 
     last = user.create(tags=["späti"])
     assert visitor.follow(last["slug"]).status == 302
     warehouse.start()
-    wait_until(lambda: warehouse.counts(last) == (1, 0), SECONDS, "the visit after the repeats")
-    wait_until(lambda: sum(sum(warehouse.counts(link)) for link in links) == 27, SECONDS, "all visits")
+    wait_until(lambda: warehouse.counts(last) == (1, 0), "the visit after the repeats")
+    wait_until(lambda: sum(sum(warehouse.counts(link)) for link in links) == 27, "all visits")
     warehouse.stop()
     for link in links:
         stats = user.stats(link["id"])
@@ -112,18 +112,18 @@ def test_links_are_those_of_the_api(env, user, topic, messages, warehouse):
     assert user.call("PATCH", f"/api/links/{kept['id']}", {"title": "new"}).status == 200
     assert user.call("DELETE", f"/api/links/{deleted['id']}").status == 204
     assert user.call("DELETE", f"/api/links/{gone['id']}?hard=true").status == 204
-    wait_until(lambda: warehouse.link(gone["slug"]) == (None, None, 1), SECONDS, "the purge")
-    wait_until(lambda: warehouse.link(kept["slug"]) == ("ACTIVE", "new", 0), SECONDS, "the title")
-    wait_until(lambda: warehouse.link(deleted["slug"]) == ("DELETED", "", 0), SECONDS, "the deletion")
+    wait_until(lambda: warehouse.link(gone["slug"]) == (None, None, 1), "the purge")
+    wait_until(lambda: warehouse.link(kept["slug"]) == ("ACTIVE", "new", 0), "the title")
+    wait_until(lambda: warehouse.link(deleted["slug"]) == ("DELETED", "", 0), "the deletion")
 
     created = records.wait_for(lambda record: record.key() == gone["slug"].encode())[0]
     producer = confluent_kafka.Producer(kafka_settings(env) | {"partitioner": "murmur2_random"})
     producer.produce(created.topic(), key=created.key(), value=created.value(), headers=created.headers())
     producer.produce(created.topic(), key=b"only-a-tombstone")
     assert producer.flush(30) == 0
-    wait_until(lambda: warehouse.link("only-a-tombstone") == (None, None, 1), SECONDS, "the tombstone")
+    wait_until(lambda: warehouse.link("only-a-tombstone") == (None, None, 1), "the tombstone")
     after = user.create()
-    wait_until(lambda: warehouse.link(after["slug"]), SECONDS, "a later link")
+    wait_until(lambda: warehouse.link(after["slug"]), "a later link")
     warehouse.stop()
     assert warehouse.link(gone["slug"]) == (None, None, 1), "a late record revives no link"
 
@@ -141,7 +141,7 @@ def test_topics_that_were_created_anew_are_noticed(user, visitor, warehouse):
     assert visitor.follow(link["slug"]).status == 302
     warehouse.start()
     warehouse.wait_until_complete()
-    wait_until(lambda: warehouse.counts(link) == (1, 0), SECONDS, "the visit")
+    wait_until(lambda: warehouse.counts(link) == (1, 0), "the visit")
     warehouse.stop()
     warehouse.change("UPDATE topics SET id = 'of-another' WHERE topic = 'waymark.links.v1'")
     warehouse.change("UPDATE offsets SET next = 1000000000")
@@ -150,7 +150,7 @@ def test_topics_that_were_created_anew_are_noticed(user, visitor, warehouse):
     assert warehouse.link(link["slug"]) == ("ACTIVE", "", 0), "nothing is deleted"
     warehouse.start("--new-topics")
     assert visitor.follow(link["slug"]).status == 302
-    wait_until(lambda: warehouse.counts(link) == (2, 0), SECONDS, "the next visit")
+    wait_until(lambda: warehouse.counts(link) == (2, 0), "the next visit")
     warehouse.stop()
 
     warehouse.change("UPDATE offsets SET next = 1000000000")

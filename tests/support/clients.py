@@ -69,7 +69,7 @@ class Answer:
 def ask(base, method, path, headers=None, body=None):
     """Sends one request on a new connection. Does not follow redirects."""
     url = urllib.parse.urlsplit(base)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=300)
     try:
         connection.request(method, path, body=body, headers=headers or {})
         response = connection.getresponse()
@@ -120,7 +120,7 @@ class Api:
             stats = self.stats(link_id)
             return stats if stats["humans"] >= visits and stats["bots"] >= bots else None
 
-        stats = wait_until(counted, 180, f"{visits} visits and {bots} bots of link {link_id}")
+        stats = wait_until(counted, f"{visits} visits and {bots} bots of link {link_id}")
         assert (stats["humans"], stats["bots"]) == (visits, bots), stats
         return stats
 
@@ -157,18 +157,18 @@ class Topic:
         self.kafka = confluent_kafka
         settings = {"group.id": f"e2e-{secrets.token_hex(6)}", "enable.auto.commit": False}
         self.consumer = confluent_kafka.Consumer(kafka_settings(env) | settings)
-        partitions = self.consumer.list_topics(name, timeout=120).topics[name].partitions
+        partitions = self.consumer.list_topics(name, timeout=300).topics[name].partitions
         self.consumer.assign(
             [
                 confluent_kafka.TopicPartition(
-                    name, p, self.consumer.get_watermark_offsets(confluent_kafka.TopicPartition(name, p), timeout=120)[1]
+                    name, p, self.consumer.get_watermark_offsets(confluent_kafka.TopicPartition(name, p), timeout=300)[1]
                 )
                 for p in partitions
             ]
         )
         self.partition_count = len(partitions)
 
-    def wait_for(self, wanted, count=1, seconds=60):
+    def wait_for(self, wanted, count=1, seconds=300):
         """Returns the first count messages for which wanted(message) is true."""
         found = []
         deadline = time.monotonic() + seconds

@@ -73,8 +73,8 @@ class MailServer:
     def to(self, address):
         return [mail for mail in self.mails if mail.to == [address]]
 
-    def wait_for(self, count, seconds=60):
-        wait_until(lambda: len(self.mails) >= count, seconds, f"{count} mails")
+    def wait_for(self, count, seconds=300):
+        wait_until(lambda: len(self.mails) >= count, f"{count} mails", seconds=seconds)
         return self.mails
 
 
@@ -126,7 +126,7 @@ class Janitor:
             "DASHBOARD_URL": "https://short.example/app/", "PG_STATEMENT_TIMEOUT_MS": "60000",
         } | variables  # fmt: skip
         self.process = processes.popen([*wrapper, BUILD / "bin/janitor"], env=environment, stderr=self.log, stdout=subprocess.DEVNULL)
-        started = wait_until(lambda: self.events("started"), 60, "the janitor to start")[0]
+        started = wait_until(lambda: self.events("started"), "the janitor to start")[0]
         self.ops_url = f"http://127.0.0.1:{started['ops_port']}"
 
     def text(self):
@@ -137,7 +137,11 @@ class Janitor:
         return [line for line in lines if line["event"] == name]
 
     def wait_for(self, name, count=1):
-        return wait_until(lambda: (found := self.events(name)) and len(found) >= count and found, 90, f"{count} lines {name}")
+        return wait_until(lambda: (found := self.events(name)) and len(found) >= count and found, f"{count} lines {name}")
+
+    def wait_for_failure(self, reason):
+        """Of the mail server. A slow machine may time out first; the janitor tries again after a minute."""
+        wait_until(lambda: any(reason.lower() in each["reason"].lower() for each in self.events("mail_server_failed")), f"a failure: {reason}")
 
     def kill(self):
         self.process.kill()
@@ -146,6 +150,6 @@ class Janitor:
     def stop(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            assert self.process.wait(120) == 0, self.text()
+            assert self.process.wait(300) == 0, self.text()
         text = self.text()
         assert "Sanitizer" not in text and "runtime error" not in text, text

@@ -41,7 +41,7 @@ def run(tmp_path, request):
         preexec_fn=lambda: signal.signal(signal.SIGINT, request.param),
     ) as make:
         try:
-            wait_until(lambda: len([c for c in processes_in(tree).values() if c.startswith("sleep")]) == 2, 60, "both sleepers")
+            wait_until(lambda: len([c for c in processes_in(tree).values() if c.startswith("sleep")]) == 2, "both sleepers")
             yield make.pid, tree
         finally:
             make.kill()
@@ -63,7 +63,7 @@ def kill_runner(make, number):
 def test_leaves_no_test_running_when_a_signal_ends(run, send, number):
     make, tree = run
     send(make, number)
-    wait_until(lambda: not processes_in(tree), 60, "the end of every test")
+    wait_until(lambda: not processes_in(tree), "the end of every test")
 
 
 def test_refuses_a_folder_that_another_run_uses(tmp_path):

@@ -9,7 +9,7 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 
-#define TIMEOUT_MS 60000
+#define TIMEOUT_MS 300000
 #define POLL_MS 20
 
 struct test_database {

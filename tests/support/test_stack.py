@@ -69,9 +69,9 @@ def processes_of(folder):
     return found
 
 
-def assert_all_gone(folder, seconds=60):
+def assert_all_gone(folder, seconds=300):
     try:
-        wait_until(lambda: not processes_of(folder), seconds, "the end of every process")
+        wait_until(lambda: not processes_of(folder), "the end of every process", seconds=seconds)
     except AssertionError:
         pytest.fail("left behind: " + "\n".join(processes_of(folder)))
 
@@ -110,7 +110,7 @@ def test_down_leaves_no_process_and_the_next_up_has_the_same_data(embedded, fold
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGINT])
 def test_leaves_no_process_when_up_is_killed(embedded, folder, signal_number):
     with subprocess.Popen([STACK, *up_arguments(folder)], stdout=subprocess.DEVNULL) as up:
-        wait_until(lambda: len(processes_of(folder)) > 2, 60, "the first process")
+        wait_until(lambda: len(processes_of(folder)) > 2, "the first process")
         up.send_signal(signal_number)
         up.wait()
     assert_all_gone(folder)
@@ -200,7 +200,7 @@ def test_the_embedded_broker_has_the_topics_and_refuses_a_restart(embedded, fold
 
     found = addresses(folder)
     assert found["BROKER"] == "embedded"
-    topics = AdminClient({"bootstrap.servers": found["KAFKA_BROKERS"]}).list_topics(timeout=120).topics
+    topics = AdminClient({"bootstrap.servers": found["KAFKA_BROKERS"]}).list_topics(timeout=300).topics
     lines = [line.split() for line in (ROOT / "deploy/topics.conf").read_text().splitlines()]
     for name, partitions in ((words[0], words[1]) for words in lines if words and not words[0].startswith("#")):
         assert len(topics[name].partitions) == int(partitions), name
@@ -238,7 +238,7 @@ def test_starts_several_instances_restarts_them_with_their_ports_and_ends_them(e
     stack("start", "redirector-2", "--state", folder)
     build = another_build(folder)
     stack("start", "consumer-1", "--state", folder, "--build", build)
-    wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0, 60, "every process to be ready")
+    wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0, "every process to be ready")
     assert ports_of(listing(folder)) == ports_of(before)
     assert folder in pathlib.Path(os.readlink(f"/proc/{listing(folder)['consumer-1'][0]}/exe")).parents
     for url in redirectors:  # both have the variable, also after a restart
@@ -251,12 +251,12 @@ def test_starts_several_instances_restarts_them_with_their_ports_and_ends_them(e
         refused = stack("start", "redirector-2", "--state", folder, "--set", wrong, check=False)
         assert refused.returncode == 1 and said in refused.stderr, refused.stderr
     stack("start", "redirector-2", "--state", folder)
-    wait_until(lambda: get_location(redirectors[1] + "/") == "https://example.com/home", 60, "what it had: nothing refused is kept")
+    wait_until(lambda: get_location(redirectors[1] + "/") == "https://example.com/home", "what it had: nothing refused is kept")
     refused = stack("start", "redirector-2", "--state", folder, "--set", "ROOT_URL=https://example.com/late", check=False)
     assert refused.returncode == 1 and "already running" in refused.stderr
     stack("stop", "redirector-2", "--state", folder)
     stack("start", "redirector-2", "--state", folder, "--set", "ROOT_URL=https://example.com/other")
-    wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0, 60, "every process to be ready")
+    wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0, "every process to be ready")
     assert [get_location(url + "/") for url in redirectors] == ["https://example.com/home", "https://example.com/other"]
     assert_promotes(folder, found["LINKS_API_URL"])
     assert_down_fails_after_a_sanitizer_report(folder)

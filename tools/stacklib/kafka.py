@@ -15,9 +15,9 @@ from . import paths, probe, tool
 from .errors import StackError
 from .kafka_security import KafkaSecurity
 from .member import Member
+from .state import TIMEOUT_S
 
-JAVA = ["java", "-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
-ACL_TIMEOUT_S = 300
+JAVA = ["java", "-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+UseTransparentHugePages"]
 
 
 def choose(wanted, state, build, authority, report):
@@ -140,7 +140,7 @@ class Kafka(Member):
     async def initialize(self):
         if self.security:
             await self.security.grant_rights(self.bootstrap)
-        deadline = time.monotonic() + ACL_TIMEOUT_S
+        deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
                 await self._create_topics()
@@ -153,7 +153,8 @@ class Kafka(Member):
 
     async def _create_topics(self):
         topics = paths.program(self.build, "waymark-topics")
-        environment = {**os.environ, **self.variables("topics"), "TOPICS_FILE": paths.TOPICS}
+        timeout_ms = str(TIMEOUT_S * 1000)
+        environment = {**os.environ, **self.variables("topics"), "TOPICS_FILE": paths.TOPICS, "TOPICS_TIMEOUT_MS": timeout_ms}
         await tool.run([topics], environment=environment, log=self.state.log("topics"))
 
 

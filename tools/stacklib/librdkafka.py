@@ -3,6 +3,7 @@
 import ctypes
 
 from .errors import StackError
+from .state import TIMEOUT_S
 
 LIBRARY = "librdkafka.so.1"
 PRODUCER = 0
@@ -12,7 +13,6 @@ PATTERNS = {"literal": 3, "prefixed": 4}
 OPERATIONS = {"read": 3, "write": 4, "create": 5, "describe": 8, "describeconfigs": 10}
 ALLOW = 3
 TEXT_SIZE = 512
-TIMEOUT_MS = 30000
 
 
 class Handle(ctypes.c_void_p):
@@ -70,9 +70,9 @@ class Client:
         bindings = [self._binding(*right) for right in rights]
         array = (Handle * len(bindings))(*bindings)
         options = self._call("rd_kafka_AdminOptions_new", self.handle, CREATE_ACLS)
-        self._call("rd_kafka_AdminOptions_set_request_timeout", options, TIMEOUT_MS, self.error_buffer, self._size())
+        self._call("rd_kafka_AdminOptions_set_request_timeout", options, TIMEOUT_S * 1000, self.error_buffer, self._size())
         self._call("rd_kafka_CreateAcls", self.handle, array, ctypes.c_size_t(len(bindings)), options, self.queue)
-        event = self._call("rd_kafka_queue_poll", self.queue, TIMEOUT_MS + 5000)
+        event = self._call("rd_kafka_queue_poll", self.queue, TIMEOUT_S * 1000 + 5000)
         if not event or self._call("rd_kafka_event_error", event) != 0:
             error = self._call("rd_kafka_event_error_string", event).decode() if event else "no response"
             raise StackError(f"cannot create ACLs in Kafka: {error}")

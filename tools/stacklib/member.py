@@ -9,7 +9,6 @@ from . import tool
 from .errors import StackError
 from .state import TIMEOUT_S
 
-STOP_TIMEOUT_S = 40  # services drain for up to 25 s
 LOG_TAIL_LINES = 15
 
 
@@ -107,7 +106,7 @@ class Member:
         # threads of an ending process, and the process would never end.
         os.kill(self.pid, signal.SIGCONT)
         os.kill(self.pid, self.stop_signal)
-        if await self.wait_for_exit(STOP_TIMEOUT_S):
+        if await self.wait_for_exit(TIMEOUT_S):
             return True
         self.kill()
         await self.wait_for_exit(TIMEOUT_S)

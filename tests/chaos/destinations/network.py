@@ -131,4 +131,4 @@ class Network:
         for process in (self.servers, self.anchor):
             if process:
                 process.stdin.close()
-                process.wait(60)
+                process.wait(300)

@@ -84,7 +84,7 @@ class Exim:
 
     def start(self):
         self.process = processes.popen(["/usr/sbin/exim4", "-C", self.folder / "exim.conf", "-bdf"])
-        wait_until(self.listens, 60, "Exim to listen")
+        wait_until(self.listens, "Exim to listen")
         return self
 
     def listens(self):
@@ -94,7 +94,7 @@ class Exim:
     def stop(self):
         if self.process:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(60)
+            self.process.wait(300)
             self.process = None
 
     def mails(self):

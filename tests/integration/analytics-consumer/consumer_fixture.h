@@ -20,7 +20,7 @@
 
 #define CONSUMER_FIXTURE_PARTITIONS 4
 #define CONSUMER_FIXTURE_INGESTS_MAX 4
-#define CONSUMER_FIXTURE_DEADLINE_MS 120000
+#define CONSUMER_FIXTURE_DEADLINE_MS 300000
 #define CONSUMER_FIXTURE_HUMAN                                                                     \
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
 

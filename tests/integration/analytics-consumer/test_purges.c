@@ -17,7 +17,7 @@
 #include "tests/support/test_database.h"
 
 #define PARTITIONS 3
-#define DEADLINE_MS 120000
+#define DEADLINE_MS 300000
 /* Each of the links 1 to 9 has 3 deltas, 2 hours, 1 day and 1 row of statistics. */
 #define ROWS_PER_LINK 7
 

@@ -17,7 +17,7 @@
 /* Of visit_log: today, the days ahead, and the default one. */
 #define PARTITIONS (1 + DAYS_OF_PARTITIONS_AHEAD + 1)
 
-#define DEADLINE_MS 60000
+#define DEADLINE_MS 300000
 #define UNREACHABLE_URL "postgresql://janitor@127.0.0.1:1/waymark"
 
 struct fixture {

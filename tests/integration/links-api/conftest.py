@@ -29,7 +29,7 @@ def start(database, request):
     def start_one(ready=True, **variables):
         services.append(Service(database, **module_variables | variables))
         if ready:
-            wait_until(lambda: ask(services[-1].ops_url, "GET", "/readyz").status == 200, 60, "links-api to be ready")
+            wait_until(lambda: ask(services[-1].ops_url, "GET", "/readyz").status == 200, "links-api to be ready")
         return services[-1]
 
     yield start_one
@@ -115,7 +115,7 @@ def spawn(database):
 
     def start_one(**variables):
         services.append(Service(database, **variables))
-        wait_until(lambda: ask(services[-1].ops_url, "GET", "/readyz").status == 200, 60, "readiness")
+        wait_until(lambda: ask(services[-1].ops_url, "GET", "/readyz").status == 200, "readiness")
         return services[-1]
 
     yield start_one

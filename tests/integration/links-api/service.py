@@ -69,7 +69,7 @@ class Database:
         return self.value("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 
     def await_statements_waiting(self, count):
-        wait_until(lambda: self.statements_waiting() == count, 60, f"{count} statements to wait for the lock")
+        wait_until(lambda: self.statements_waiting() == count, f"{count} statements to wait for the lock")
 
     def close(self):
         """The database stays until its server is gone: see tests/support/test_database.h."""
@@ -95,7 +95,7 @@ class PrivateRedis:
              "--dir", self.folder.name],
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        wait_until(self.responds, 60, "Redis to respond")
+        wait_until(self.responds, "Redis to respond")
 
     def restart(self):
         """kill -9, then a new process that loads the last snapshot."""
@@ -170,7 +170,7 @@ class Service:
         }
         environment |= {name: str(value) for name, value in variables.items()}
         self.process = processes.popen([BUILD / "bin/links-api"], env=environment, stderr=self.log, stdout=self.log)
-        started = wait_until(lambda: self.events("started"), 60, "links-api to start")[0]
+        started = wait_until(lambda: self.events("started"), "links-api to start")[0]
         self.url = f"http://127.0.0.1:{started['http_port']}"
         self.ops_url = f"http://127.0.0.1:{started['ops_port']}"
 
@@ -196,7 +196,7 @@ class Service:
         if self.process.poll() is None:
             self.signal(signal.SIGCONT)
             self.signal(signal.SIGTERM)
-            assert self.process.wait(120) == 0, self.text()
+            assert self.process.wait(300) == 0, self.text()
         text = self.text()
         assert "Sanitizer" not in text and "runtime error" not in text, text
 

@@ -44,7 +44,7 @@ def make_anonymous(service, **fields):
 def blocked_relay(service, database):
     database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1")
     try:
-        wait_until(lambda: not is_active(service), 60, "the relay to stop")
+        wait_until(lambda: not is_active(service), "the relay to stop")
         yield
     finally:
         database.run("UPDATE shedlock SET lock_until = clock_timestamp()")
@@ -115,7 +115,7 @@ def test_only_bulk_endpoints_accept_large_bodies(ann, anonymous):
 def send_partial_body(service, authorization, length, sent):
     """A connection with an incomplete request: length bytes of body are announced, sent of them are sent."""
     url = urllib.parse.urlsplit(service.url)
-    connection = socket.create_connection((url.hostname, url.port), timeout=60)
+    connection = socket.create_connection((url.hostname, url.port), timeout=300)
     head = [
         "POST /api/links/bulk HTTP/1.1", "Host: wm", "Content-Type: application/json",
         f"Content-Length: {length}" if length else "Transfer-Encoding: chunked", *authorization,
@@ -165,14 +165,14 @@ def test_large_bodies_share_a_fixed_memory_budget(spawn, database):
             return last
         incomplete.append(send_partial_body(service, login, len(large), len(large) - 1))
 
-    busy = wait_until(is_full, 60, "the memory to be full")
+    busy = wait_until(is_full, "the memory to be full")
     assert 4 <= len(incomplete) <= 60, "about as many as fit, and no more"
     assert busy.headers["retry-after"] == "1" and busy.headers["content-type"] == "application/problem+json"
     assert user.call("POST", "/api/links", {"original_url": URL}).status == 201, "small bodies do not use the budget"
     assert User(service, database).call("POST", "/api/links/bulk", large).status == 200, "an account has a quarter of the budget"
     for connection in incomplete:
         connection.close()
-    wait_until(lambda: answer().status == 200, 60, "the memory to be free again")
+    wait_until(lambda: answer().status == 200, "the memory to be free again")
 
 
 def test_invented_keys_take_no_memory(spawn, database):

@@ -54,7 +54,7 @@ def test_hosts_in_the_blocked_file_are_refused_for_new_and_changed_links(user, e
 def test_a_link_to_a_blocked_host_can_still_be_disabled(user, database):
     link = user.create(original_url="https://turned-bad.example/")
     database.run("INSERT INTO blocked_hosts (host) VALUES ('turned-bad.example')")
-    wait_until(lambda: create(user, "https://turned-bad.example/").status == 400, 60, "the host to be blocked")
+    wait_until(lambda: create(user, "https://turned-bad.example/").status == 400, "the host to be blocked")
     answer = user.call("PATCH", f"/api/links/{link['id']}", {"state": "disabled"})
     assert (answer.status, answer.json["link"]["state"]) == (200, "disabled")
 
@@ -69,7 +69,7 @@ def test_the_owner_sees_which_links_lead_to_a_blocked_host(user, database):
         return listed[blocked["id"]], listed[other["id"]]
 
     database.run("INSERT INTO blocked_hosts (host) VALUES ('watched.example')")
-    wait_until(lambda: create(user, "https://watched.example/").status == 400, 60, "the host to be blocked")
+    wait_until(lambda: create(user, "https://watched.example/").status == 400, "the host to be blocked")
     assert seen() == (True, False)
     answer = user.call("PATCH", f"/api/links/{blocked['id']}", {"original_url": "https://unwatched.example/"})
     assert (answer.status, answer.json["link"]["destination_blocked"]) == (200, False)

@@ -47,7 +47,7 @@ def log_in(service, email, password=PASSWORD):
 def test_the_log_of_a_closed_instance_without_an_administrator_says_the_way_in(database, spawn):
     for registration in ("invite", "closed"):
         service = spawn(REGISTRATION=registration)
-        [said] = wait_until(lambda of=service: of.events("no_administrator"), 60, "the way in")
+        [said] = wait_until(lambda of=service: of.events("no_administrator"), "the way in")
         assert "--create-admin EMAIL" in said["way_in"] and said["registration"] == registration
     link = way_in(create_admin(database, "boss@example.com"))
     assert set_password(service, link).status == 204
@@ -191,7 +191,7 @@ def strangers(victim, link):
         ("PATCH", f"/api/links/{link}", '{"notes":"x"}'), ("DELETE", f"/api/links/{link}?hard=true", None), ("PATCH", "/api/tags/x", '{"color":"#123456"}'),
         ("POST", "/api/shares", json.dumps({"link_id": link})), ("POST", "/api/shared/access", json.dumps({"token": invent_secret("wmshare_")})),
         ("POST", "/api/keys", '{"name":"x","scopes":["links:write"]}'), ("POST", "/api/admin/hosts", '{"host":"stranger.example"}'),
-        ("PATCH", f"/api/admin/users/{victim}", '{"role":"admin"}'), ("POST", f"/api/admin/users/{victim}/password-reset", None),
+        ("PATCH", f"/api/admin/users/{victim}", '{"role":"admin"}'), ("POST", f"/api/admin/users/{victim}/password-reset", None), ("DELETE", f"/api/admin/users/{victim}", None),
         ("POST", "/api/auth/password-reset", json.dumps({"token": invent_secret("wmr_"), "new_password": PASSWORD})), ("POST", "/api/auth/password", "{}"),
         ("POST", "/api/auth/login", account), ("POST", "/api/auth/session", account), ("DELETE", "/api/auth/session", None), ("PATCH", "/api/auth/me", '{"name":"x"}'),
     ]:  # fmt: skip
@@ -207,10 +207,10 @@ def send_all(service, database, victim):
     """What strangers got, and how many rows each table has more."""
     link = victim.create()["id"]
     insert_session(database, victim.id)
-    wait_until(lambda: database.value("SELECT count(*) FROM outbox WHERE NOT published") == 0, 60, "the outbox to be empty")
+    wait_until(lambda: database.value("SELECT count(*) FROM outbox WHERE NOT published") == 0, "the outbox to be empty")
     before = rows(database)
     sent = [(each, ask(service.url, *each)) for each in strangers(victim.id, link)]
-    wait_until(lambda: database.value("SELECT count(*) FROM outbox WHERE NOT published") == 0, 60, "the outbox to be empty")
+    wait_until(lambda: database.value("SELECT count(*) FROM outbox WHERE NOT published") == 0, "the outbox to be empty")
     after = rows(database)
     assert len({json.dumps(each) for each, _ in sent}) == len(sent) > 60
     assert [each for each in sent if each[1].status >= 500] == []

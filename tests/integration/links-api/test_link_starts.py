@@ -44,7 +44,7 @@ def test_a_link_becomes_active_by_the_clock_alone(user, database):
     link = user.create(starts_at=LATER)
     database.run("UPDATE links SET starts_at = clock_timestamp() + interval '1 s' WHERE id = %s", link["id"])
     state = lambda: user.call("GET", f"/api/links/{link['id']}").json["link"]  # noqa: E731
-    wait_until(lambda: state()["state"] == "active", 60, "the link to start")
+    wait_until(lambda: state()["state"] == "active", "the link to start")
     assert state()["version"] == 1
 
 

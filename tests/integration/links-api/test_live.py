@@ -60,7 +60,7 @@ class Stream:
 
     def __init__(self, url, headers, path="/api/live"):
         parts = urllib.parse.urlsplit(url)
-        self.connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+        self.connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=300)
         self.connection.request("GET", path, headers={"Accept": "text/event-stream", **headers})
         self.response = self.connection.getresponse()
 
@@ -106,7 +106,7 @@ class Listener(threading.Thread):
         stream.close()
 
     def wait_for(self, ids):
-        wait_until(lambda: set(ids) <= set(self.seen), 60, f"{len(ids)} visits")
+        wait_until(lambda: set(ids) <= set(self.seen), f"{len(ids)} visits")
 
     def stop(self):
         self.is_stopping = True
@@ -120,7 +120,7 @@ def listen(user):
     def start(*urls, token=None):
         listeners.append(Listener(list(urls), token or user.token))
         listeners[-1].start()
-        wait_until(lambda: listeners[-1].last_id, 60, "the stream to have a position")
+        wait_until(lambda: listeners[-1].last_id, "the stream to have a position")
         return listeners[-1]
 
     yield start
@@ -153,7 +153,7 @@ def first_visit(service, headers):
     def found():
         return next((data for event, _, data in Stream(service.url, headers) if event == "visit"), None)
 
-    return wait_until(found, 60, "a visit")
+    return wait_until(found, "a visit")
 
 
 def test_a_visit_has_the_fields_of_the_description(service, user, publish):
@@ -175,7 +175,7 @@ def test_a_client_that_reconnects_misses_nothing_and_gets_nothing_twice(start, s
             killed.kill()
             listener.urls.append(start().url)
         streams = listener.streams
-        wait_until(lambda: listener.streams > streams, 60, "another stream")
+        wait_until(lambda: listener.streams > streams, "another stream")
     listener.wait_for(sent)
     assert sorted(listener.seen) == sorted(sent) and listener.resets == 0
     assert listener.streams >= 20
@@ -297,7 +297,7 @@ def open_streams(service, user, count):
     request = f"GET /api/live HTTP/1.1\r\nHost: a\r\nAccept: */*\r\nAuthorization: Bearer {user.token}\r\n\r\n".encode()
     sockets = []
     for _ in range(count):
-        sockets.append(socket.create_connection((url.hostname, url.port), timeout=60))
+        sockets.append(socket.create_connection((url.hostname, url.port), timeout=300))
         sockets[-1].sendall(request)
     return sockets
 
@@ -323,7 +323,7 @@ def test_a_client_that_closes_its_side_ends_its_stream_and_frees_its_place(start
     (first,) = open_streams(service, user, 1)
     read_until_all([first], b"retry: 1000\n\n")
     first.shutdown(socket.SHUT_WR)
-    wait_until(lambda: metric(service, "waymark_live_streams") == 0, 60, "the stream to end")
+    wait_until(lambda: metric(service, "waymark_live_streams") == 0, "the stream to end")
     (second,) = open_streams(service, user, 1)
     read_until_all([second], b"retry: 1000\n\n")
     first.close()
@@ -347,9 +347,9 @@ def test_500_listeners_hold_no_worker_and_end_with_the_service(start, user, data
     for each in sockets[:100]:
         each.close()
     publish(user)
-    wait_until(lambda: metric(service, "waymark_live_streams") == 400, 60, "closed connections to be noticed")
+    wait_until(lambda: metric(service, "waymark_live_streams") == 400, "closed connections to be noticed")
     service.signal(signal.SIGTERM)
-    assert service.process.wait(60) == 0, service.text()
+    assert service.process.wait(300) == 0, service.text()
     for each in sockets[100:]:
         while data := each.recv(65536):
             tail = data

@@ -23,7 +23,7 @@ def client(url, emails, samples, seed):
     """kind → durations in ms; each pair is sent in random order."""
     order = random.Random(seed)
     address = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=300)
     durations = {kind: [] for kind in KINDS}
     for _ in range(samples):
         for kind in order.sample(KINDS, 2):

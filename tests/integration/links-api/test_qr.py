@@ -85,7 +85,7 @@ def test_each_invalid_parameter_is_named(ann, link, expect, query, wrong):
 def test_responses_are_not_cacheable(ann, link):
     """After a logout or the loss of the link no cache returns it; and no header is duplicated."""
     url = urllib.parse.urlsplit(ann.base)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=300)
     connection.request("GET", f"/api/links/{link['id']}/qr", headers={"Authorization": f"Bearer {ann.token}"})
     response = connection.getresponse()
     assert response.read()

@@ -175,6 +175,17 @@ def test_administrators_page_through_close_and_reopen(visitor, admin, link, data
         expect(admin.call("GET", f"/api/admin/reports?{query}"), 400, pointer)
 
 
+def test_administrators_are_told_how_many_reports_are_open(visitor, admin, link, database):
+    told = lambda person: person.call("GET", "/api/auth/session").json.get("open_reports")  # noqa: E731
+    database.run("UPDATE abuse_reports SET closed_at = now() WHERE closed_at IS NULL")
+    assert (told(admin), told(link["of"])) == (0, None)
+    visitor().report(link["short_url"])
+    assert told(admin) == 1
+    database.run("INSERT INTO abuse_reports (link_id, slug, reason) SELECT %s, %s, 'spam' FROM generate_series(1, 120)", link["id"], link["slug"])
+    assert told(admin) == 100
+    database.run("UPDATE abuse_reports SET closed_at = now() WHERE closed_at IS NULL")
+
+
 def test_a_report_outlives_its_link(visitor, admin, link):
     visitor().report(link["short_url"])
     assert link["of"].call("DELETE", f"/api/links/{link['id']}?hard=true").status == 204

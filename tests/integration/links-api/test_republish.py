@@ -61,7 +61,7 @@ def records(LinkEvent):
     def read():
         consumer = confluent_kafka.Consumer(kafka_settings(os.environ) | {"group.id": "records", "enable.partition.eof": True, "enable.auto.commit": False})
         with contextlib.closing(consumer):
-            partitions = consumer.list_topics(TOPIC, timeout=60).topics[TOPIC].partitions
+            partitions = consumer.list_topics(TOPIC, timeout=300).topics[TOPIC].partitions
             consumer.assign([confluent_kafka.TopicPartition(TOPIC, p, confluent_kafka.OFFSET_BEGINNING) for p in partitions])
             found, ends = collections.defaultdict(list), 0
             while ends < len(partitions):
@@ -88,7 +88,7 @@ def command(database):
 
 def republish(database):
     running = command(database)
-    out, err = running.communicate(timeout=180)
+    out, err = running.communicate(timeout=300)
     assert running.returncode == 0, err
     return out.splitlines()[-1]
 
@@ -173,7 +173,7 @@ def test_names_that_are_given_again_during_the_run_live(api, put, records, resto
         # It has read the topic, and all names are free.
         restored.await_statements_waiting(1)
         writer.commit()
-    out, err = running.communicate(timeout=180)
+    out, err = running.communicate(timeout=300)
     assert out.splitlines()[-1] == ended(1) and running.returncode == 0, err
     after = records()
     assert after[ghost][-1] is None and after[taken] == after[alias] == after[purged] == [(3, 1, "")]
@@ -188,20 +188,20 @@ def test_a_link_made_after_the_tombstone_was_queued_is_published_after_it(spawn,
     slug = unique("again")
     put(slug, 3)
     running = command(restored)
-    wait_until(lambda: restored.value("SELECT count(*) FROM outbox WHERE slug = %s", slug) == 1, 120, "the end of the ghost")
+    wait_until(lambda: restored.value("SELECT count(*) FROM outbox WHERE slug = %s", slug) == 1, "the end of the ghost")
     user.create(slug=slug)
     isolated.stop()
     spawn()
-    out, err = running.communicate(timeout=180)
+    out, err = running.communicate(timeout=300)
     assert running.returncode == 0, (out, err)
-    wait_until(lambda: restored.value("SELECT count(*) FROM outbox") == 0, 60, "an empty outbox")
+    wait_until(lambda: restored.value("SELECT count(*) FROM outbox") == 0, "an empty outbox")
     assert records()[slug] == [(3, 1, ""), (BASE, PURGED, ""), None, (BASE + 1, 1, "")]
 
 
 def test_it_ends_with_an_error_if_kafka_cannot_be_read(api, restored):
     out = subprocess.run(
         [BUILD / "bin/links-api", "--republish-links"], env={"PG_URL": restored.url("waymark_links_api"), "KAFKA_BROKERS": "127.0.0.1:1"},
-        capture_output=True, text=True, timeout=180, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert out.returncode == 1 and "stopped (unavailable); Kafka has the ends of 0 lost names of links. Run it again" in out.stderr, out
     without = subprocess.run([BUILD / "bin/links-api", "--republish-links"], env={"PG_URL": restored.url()}, capture_output=True, text=True, check=False)

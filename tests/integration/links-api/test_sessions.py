@@ -238,7 +238,7 @@ def test_a_login_that_runs_during_a_new_password_or_a_block_starts_no_session(se
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         login = pool.submit(Browser(service.url).call, "POST", "/api/auth/session", body)
         waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        wait_until(lambda: login.done() or database.value(waits), 60, "the login to wait for the account")
+        wait_until(lambda: login.done() or database.value(waits), "the login to wait for the account")
         blocker.commit()
         expect(login.result(), 401)
     blocker.close()
@@ -315,7 +315,7 @@ class Victim:
         sent = {"Host": HOST, "Cookie": f"theme=dark; {COOKIE}={self.browser.secret}; a=b", **headers}
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=120)
+        connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=300)
         connection.request(method, path, body=body if isinstance(body, str) else body and json.dumps(body), headers=sent)
         response = connection.getresponse()
         data = response.read()

@@ -518,7 +518,7 @@ def test_a_share_is_refused_before_its_password_is_hashed(one_thread, database, 
         registration = pool.submit(Api(user.base).call, "POST", "/api/auth/register", {"email": unique_email(), "password": PASSWORD})
         database.await_statements_waiting(1)
         refused = pool.submit(user.call, "POST", "/api/shares", body)
-        wait_until(refused.done, 60, "the answer")
+        wait_until(refused.done, "the answer")
         assert not registration.done()
     assert refused.result().status == (409 if why == "too many shares" else 400), refused.result()
 

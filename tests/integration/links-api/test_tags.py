@@ -71,7 +71,7 @@ def test_a_rename_changes_each_link_as_any_other_change(owner, database, topic, 
     messages = topic.wait_for(lambda message: message.key() in slugs and LinkEvent.FromString(message.value()).link.version == 2, count=2)
     events = {event.link.slug: list(event.link.tags) for event in (LinkEvent.FromString(message.value()) for message in messages)}
     assert events == {links[0]["slug"]: ["first", "new", "last"], links[1]["slug"]: ["new"]}
-    wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "the outbox to empty")
+    wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, "the outbox to empty")
 
 
 def test_a_repeated_rename_finds_no_tag_and_changes_nothing(owner, expect):
@@ -313,7 +313,7 @@ def test_a_rename_waits_for_links_that_are_being_created(owner, database):
         cursor.execute("INSERT INTO links (slug, link_type, original_url, workspace_id, tags) VALUES (%s, 'PERMANENT', 'https://example.com/', %s, '{old}')", (f"c{owner.id}", owner.id))
         renamed = pool.submit(changed, owner, "old", name="new")
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
-        wait_until(lambda: renamed.done() or database.value(waiting, database.name), 60, "the rename to wait")
+        wait_until(lambda: renamed.done() or database.value(waiting, database.name), "the rename to wait")
         creating.commit()
         assert renamed.result()["changed"] == 2
     assert listed(owner) == {"new": (None, 2)}

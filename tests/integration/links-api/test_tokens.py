@@ -37,7 +37,7 @@ def user(service, database):
 
 def connect(service):
     url = urllib.parse.urlsplit(service.url)
-    return http.client.HTTPConnection(url.hostname, url.port, timeout=120)
+    return http.client.HTTPConnection(url.hostname, url.port, timeout=300)
 
 
 def status_of(connection, *tokens):

@@ -241,7 +241,7 @@ def test_memory_does_not_grow_with_the_export(spawn, database, ann, big):
         export(api, big, NDJSON, limit=1000)
     before, most, lines = memory_of(service), 0, 0
     url = urllib.parse.urlsplit(service.url)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=300)
     connection.request("GET", path(big), headers={"Accept": NDJSON, "Authorization": f"Bearer {ann.token}"})
     answer, size = connection.getresponse(), 0
     while part := answer.read(1 << 20):
@@ -258,14 +258,14 @@ def test_slow_clients_occupy_no_workers_or_database_connections(start, database,
     api = Api(service.url)
     api.token = ann.token
     readers = [Reader(service, api, big) for _ in range(4)]
-    wait_until(lambda: busy_connections(database) == 0, 60, "all exports to wait for their clients")
+    wait_until(lambda: busy_connections(database) == 0, "all exports to wait for their clients")
     speed.at_most("a request beside slow exports", request_duration(api, link), 5, "s")
     refused = api.call("GET", path(big), headers={"Accept": CSV})
     assert refused.status == 429 and refused.headers["retry-after"] == "10"
     readers[0].hang_up()
     readers[1].hang_up()
     # Two slots are free again, and the other exports continue.
-    wait_until(lambda: api.call("GET", path(link), headers={"Accept": CSV}).status == 200, 60, "a slot for another export")
+    wait_until(lambda: api.call("GET", path(link), headers={"Accept": CSV}).status == 200, "a slot for another export")
     assert readers[2].lines_to_end() == BIG
     readers[3].hang_up()
 
@@ -284,7 +284,7 @@ def test_an_interrupted_export_does_not_look_complete(spawn, database, ann, big)
     finally:
         database.run("ROLLBACK")
     assert not whole.endswith(b"\r\n0\r\n\r\n")
-    wait_until(lambda: service.events("export_broken"), 60, "the broken export in the log")
+    wait_until(lambda: service.events("export_broken"), "the broken export in the log")
 
 
 def test_http_1_0_clients_read_until_the_connection_closes(service, ann, link):

@@ -93,7 +93,7 @@ def first_offsets(topic, found, committed):
 def test_every_change_committed_before_a_watermark_stands_below_its_ends(spawn, topic, watermarks, read, LinkEvent, database):
     """Also while the relay freezes in the middle, another one takes over, and the first one comes back."""
     relays = [spawn()]
-    wait_until(lambda: is_active(relays[0]), 60, "the relay to become active")
+    wait_until(lambda: is_active(relays[0]), "the relay to become active")
     relays.append(spawn())
     watermarks.wait_for(anything)
     is_enough, found = threading.Event(), {}
@@ -104,12 +104,12 @@ def test_every_change_committed_before_a_watermark_stands_below_its_ends(spawn, 
     def changes():
         return sum(len(writer.committed) for writer in writers)
 
-    wait_until(lambda: changes() > CHANGES / 2, 120, "half of the changes")
+    wait_until(lambda: changes() > CHANGES / 2, "half of the changes")
     relays[0].signal(signal.SIGSTOP)
-    wait_until(lambda: is_active(relays[1]), 60, "the second relay to take over")
+    wait_until(lambda: is_active(relays[1]), "the second relay to take over")
     relays[0].signal(signal.SIGCONT)
     enough = changes() + CHANGES / 2
-    wait_until(lambda: changes() > enough, 120, "the other half")
+    wait_until(lambda: changes() > enough, "the other half")
     is_enough.set()
     for writer in writers:
         writer.join()
@@ -137,7 +137,7 @@ def test_an_idle_topic_of_links_stays_empty_while_watermarks_advance(spawn, topi
     times = [as_of(watermark) for watermark in seen]
     assert began - datetime.timedelta(seconds=5) < times[0] and times[-1] < database.value("SELECT clock_timestamp()")
     assert times == sorted(times)
-    ends = [topic.consumer.get_watermark_offsets(each, timeout=60)[1] for each in topic.consumer.assignment()]
+    ends = [topic.consumer.get_watermark_offsets(each, timeout=300)[1] for each in topic.consumer.assignment()]
     for watermark in seen:
         assert sorted(each.end for each in watermark.partitions) == sorted(ends)
         assert all(each.lowest_end == each.end for each in watermark.partitions)
@@ -175,18 +175,18 @@ def test_a_topic_of_links_that_is_created_again_shows_in_the_next_watermarks(spa
     spawn()
     for number in range(40):
         database.run("INSERT INTO outbox (slug, payload) VALUES (%s, %s)", f"again-{number}", event_bytes_of(LinkEvent)(f"again-{number}"))
-    wait_until(lambda: database.value("SELECT count(*) FROM outbox WHERE NOT published") == 0, 60, "an empty outbox")
+    wait_until(lambda: database.value("SELECT count(*) FROM outbox WHERE NOT published") == 0, "an empty outbox")
     before = read(watermarks.wait_for(anything, count=5)[-1].value())
     assert all(each.end > 0 for each in before.partitions)
     kafka = admin.AdminClient(kafka_settings(os.environ))
     kafka.delete_topics([LINKS], operation_timeout=60)[LINKS].result()
-    wait_until(lambda: LINKS not in kafka.list_topics(timeout=60).topics, 60, "the topic to be deleted")
+    wait_until(lambda: LINKS not in kafka.list_topics(timeout=300).topics, "the topic to be deleted")
     kafka.create_topics([admin.NewTopic(LINKS, PARTITIONS, config={"cleanup.policy": "compact"})])[LINKS].result()
     watermarks.wait_for(lambda m: all(each.lowest_end == each.end == 0 for each in read(m.value()).partitions), seconds=120)
 
 
 def test_without_waiting_events_an_unreachable_kafka_is_no_failure(spawn, database):
     service = spawn(KAFKA_BROKERS="127.0.0.1:1")
-    wait_until(lambda: is_active(service), 60, "the relay to become active")
+    wait_until(lambda: is_active(service), "the relay to become active")
     assert metric(service, "waymark_outbox_watermarks_total") == 0
     assert metric(service, "waymark_outbox_publish_failures_total") == 0

@@ -84,7 +84,7 @@ def test_a_key_of_one_workspace_is_another_ones_new_request(service, both):
 
 def open_stream(person):
     url = urllib.parse.urlsplit(person.base)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=300)
     headers = {"Accept": "text/event-stream", "Authorization": f"Bearer {person.token}"}
     connection.request("GET", f"/api/workspaces/{next(person.turns)}/live", headers=headers)
     return connection, connection.getresponse()

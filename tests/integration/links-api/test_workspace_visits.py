@@ -231,7 +231,7 @@ def test_a_broken_stream_loses_and_repeats_nothing(service, database, as_of):
     roll_up(database, dimensions=False)
     url, lines, cursor, cuts = urllib.parse.urlsplit(service.url), [], None, 0
     while True:
-        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=300)
         connection.request("GET", path(**({"cursor": cursor} if cursor else {})), headers={"Accept": NDJSON, "Authorization": f"Bearer {user.token}"})
         answer = connection.getresponse()
         if answer.status == 429:  # the server has not noticed yet that the last ones were closed
@@ -282,7 +282,7 @@ def test_the_example_follows_and_goes_on_where_it_was(service, database, as_of, 
         with subprocess.Popen([ROOT / "examples/python/follow.py", tmp_path / "place"], env=env, stdout=subprocess.PIPE, text=True) as example:
             while len(printed) < len(wanted):
                 printed.append(json.loads(example.stdout.readline())["event_id"])
-            wait_until(lambda: (tmp_path / "place").read_text().endswith(NO_ID), 60, "the place after the last page")
+            wait_until(lambda: (tmp_path / "place").read_text().endswith(NO_ID), "the place after the last page")
             example.kill()
         assert printed == wanted
     refused = subprocess.run([ROOT / "examples/python/follow.py", tmp_path / "place"], env={**env, "API_KEY": "wm_x"}, capture_output=True, text=True, check=False)

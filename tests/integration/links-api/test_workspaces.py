@@ -257,7 +257,7 @@ def test_an_invitation_makes_a_member_once(team, database, expect):
     for path in ("look", "accept"):
         again = team.stranger.call("POST", f"/api/invitations/{path}", {"token": made["token"]})
         assert kind_of(again) == (404, "invitation-used")
-        assert (again.json["workspace"], again.json["invited_by_name"]) == ("Team", None)
+        assert (again.json["workspace"], again.json["invited_by_name"]) == ("Team", team.admin.email), "who has no name is known by their address"
     entries = database.run("SELECT action, actor_id, details FROM audit_log WHERE workspace_id = %s AND action ~ 'invitation|member' ORDER BY id", team.id)
     assert entries == [("invitation.create", team.admin.id, {}), ("member.create", team.stranger.id, {"invited_by": team.admin.id, "role": "editor"})]
 
@@ -495,12 +495,12 @@ def test_links_of_a_large_workspace_go_and_come_in_the_background(team, database
     assert team.of("owner").call("POST", "/api/workspace/restore").status == 200, "before all are gone"
     assert kind_of(team.of("owner").call("DELETE", "/api/workspace", {"name": "Team"})) == (409, "state")
     age(database, team.id, "31 s")
-    wait_until(lambda: database.value(count, team.id, "ACTIVE") == 1700, 60, "all links to be back")
-    wait_until(lambda: database.value("SELECT closing FROM workspaces WHERE id = %s", team.id) is None, 60, "it to be over")
+    wait_until(lambda: database.value(count, team.id, "ACTIVE") == 1700, "all links to be back")
+    wait_until(lambda: database.value("SELECT closing FROM workspaces WHERE id = %s", team.id) is None, "it to be over")
     assert team.of("owner").call("DELETE", "/api/workspace", {"name": "Team"}).status == 204
     age(database, team.id, "2 minutes")
-    wait_until(lambda: database.value(count, team.id, "DELETED") == 1700, 60, "all links to be gone")
-    wait_until(lambda: database.value("SELECT closing FROM workspaces WHERE id = %s", team.id) == "deleted", 60, "that to be noted")
+    wait_until(lambda: database.value(count, team.id, "DELETED") == 1700, "all links to be gone")
+    wait_until(lambda: database.value("SELECT closing FROM workspaces WHERE id = %s", team.id) == "deleted", "that to be noted")
 
 
 def test_after_the_week_nothing_of_a_workspace_is_left_but_links_for_the_janitor(team, database, expect):
@@ -514,11 +514,11 @@ def test_after_the_week_nothing_of_a_workspace_is_left_but_links_for_the_janitor
     database.run("INSERT INTO rollup_workspace_day (workspace_id, day, humans, bots, uniques) SELECT %s, current_date - n, 1, 0, 0 FROM generate_series(1, 1200) AS n", team.id)
     assert owner.call("DELETE", "/api/workspace", {"name": "Team"}).status == 204
     age(database, team.id, "6 days 23 hours")
-    wait_until(lambda: database.value("SELECT closing FROM workspaces WHERE id = %s", team.id) == "deleted", 60, "the links to be gone")
+    wait_until(lambda: database.value("SELECT closing FROM workspaces WHERE id = %s", team.id) == "deleted", "the links to be gone")
     assert owner.call("GET", "/api/workspace").status == 200 and database.value("SELECT count(*) FROM rollup_workspace_day WHERE workspace_id = %s", team.id) == 1200
     age(database, team.id, "1 hour")
     assert kind_of(owner.call("POST", "/api/workspace/restore")) == (409, "state")
-    wait_until(lambda: database.value("SELECT closing FROM workspaces WHERE id = %s", team.id) is None, 60, "the end")
+    wait_until(lambda: database.value("SELECT closing FROM workspaces WHERE id = %s", team.id) is None, "the end")
     tables = ("members", "invitations", "api_keys", "shares", "tag_colors", "utm_templates", "rollup_workspace_day")
     assert {t: database.value(f"SELECT count(*) FROM {t} WHERE workspace_id = %s", team.id) for t in tables} == dict.fromkeys(tables, 0)
     assert database.run("SELECT name, deleted_at IS NULL FROM workspaces WHERE id = %s", team.id) == [("", False)]
@@ -545,21 +545,25 @@ def registered(service):
     return api
 
 
-def test_an_account_that_others_need_is_not_deleted_and_the_answer_says_where(service, database, people):
-    (bob,) = people()
+@pytest.mark.parametrize("is_self", [True, False], ids=["by the person", "by an administrator"])
+def test_an_account_that_others_need_is_not_deleted_and_the_answer_says_where(service, database, people, is_self):
+    (bob,), root = people(), User(service, database, "admin")
     ann = registered(service)
+    delete = (ann.call, "DELETE", "/api/auth/me", {"password": PASSWORD}) if is_self else (root.call, "DELETE", f"/api/admin/users/{ann.id}")
     names = {name: ann.call("POST", "/api/workspaces", {"name": name}).json["workspace"]["id"] for name in ("Sales", "Press", "Alone")}
     join(database, bob, names["Sales"], "editor")
     join(database, bob, names["Press"], "owner")
-    answer = ann.call("DELETE", "/api/auth/me", {"password": PASSWORD})
+    kept = ann.call("POST", f"/api/workspaces/{names['Sales']}/links", {"original_url": "https://example.com/kept"}).json["link"]
+    answer = delete[0](*delete[1:])
     assert kind_of(answer) == (409, "last-owner")
-    assert f"Sales ({names['Sales']})" in answer.json["detail"] and "Press" not in answer.json["detail"]
+    assert answer.json["workspaces"] == f"Sales ({names['Sales']})" and answer.json["workspaces"] in answer.json["detail"]
     assert ann.call("GET", "/api/auth/me").status == 200 and role_of(database, ann, names["Press"]) == "owner", "nothing half done"
 
     in_sales = Api(service.url)
-    in_sales.token = ann.token
+    in_sales.token = ann.token if is_self else root.token
     assert in_sales.call("PATCH", f"/api/workspaces/{names['Sales']}/members/{bob.id}", {"role": "owner"}).status == 204
-    assert ann.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
+    assert delete[0](*delete[1:]).status == 204
+    assert database.value("SELECT state FROM links WHERE id = %s", kept["id"]) == "ACTIVE", "those of others stay"
     assert database.value("SELECT count(*) FROM members WHERE user_id = %s", ann.id) == 0
     ended = database.run("SELECT id FROM workspaces WHERE deleted_at IS NOT NULL AND sponsor_id = %s ORDER BY id", ann.id)
     assert {id for (id,) in ended} == {ann.id, names["Alone"]}

@@ -111,7 +111,7 @@ def insert_api_key(database, user_id, scopes, expires="1 hour", tags=()):
 
 def current_step():
     """The step of now, of which some seconds are left."""
-    wait_until(lambda: time.time() % 30 < 20, 30, "the next step")
+    wait_until(lambda: time.time() % 30 < 20, "the next step")
     return int(time.time()) // 30
 
 

@@ -24,7 +24,7 @@
 #include "tests/support/test_redis.h"
 #include "tests/unit/http/http_fixture.h"
 
-#define FIXTURE_TIMEOUT_MS 60000
+#define FIXTURE_TIMEOUT_MS 300000
 #define FIXTURE_SLOWNESS 100
 
 struct Waymark__V1__LinkExtras;

@@ -10,7 +10,7 @@
 #include "tests/support/test_database.h"
 
 #define WAITING_MAX 16384
-#define TIMEOUT_MS 60000
+#define TIMEOUT_MS 300000
 
 struct fixture {
 	struct test_database *database;
@@ -276,7 +276,7 @@ TEST_CASE(a_connection_that_ended_is_replaced)
 	visit(f, f->link_id, true, 1);
 	await(f, 1);
 	test_database_run(f->database,
-	                  "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+	                  "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE "
 	                  "datname = current_database() AND application_name = 'taker'");
 	visit(f, f->link_id, true, 1);
 	await(f, 1);
