@@ -146,7 +146,7 @@ class Consumer:
             return 0
         with contextlib.suppress(OSError):
             url = f"http://127.0.0.1:{started[-1]['ops_port']}/metrics"
-            text = urllib.request.urlopen(url, timeout=5).read().decode()
+            text = urllib.request.urlopen(url, timeout=60).read().decode()
             return sum(float(number) for number in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE))
         return 0
 

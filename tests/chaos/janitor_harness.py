@@ -130,7 +130,7 @@ class Database:
 
     def next_taking(self):
         """Waits until a run takes the lock; returns that run."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while (run := self.taking()) is None:
             assert time.monotonic() < deadline, "no janitor takes the lock"
             time.sleep(0.002)

@@ -139,7 +139,7 @@ class Ledger:
         self.connection = None
 
     def run(self, job):
-        deadline = time.monotonic() + 180
+        deadline = time.monotonic() + 300
         while True:
             try:
                 if self.connection is None:

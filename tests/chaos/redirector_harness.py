@@ -184,7 +184,7 @@ class Visitors:
         """How many requests have ended so far."""
         return os.path.getsize(self.path) // ClickLog.ROW if self.path.exists() else 0
 
-    def wait_for_rows(self, more, seconds=120):
+    def wait_for_rows(self, more, seconds=300):
         wanted = self.rows() + more
         wait_until(lambda: self.rows() >= wanted, f"{more} more clicks of {self.run}", seconds=seconds)
 

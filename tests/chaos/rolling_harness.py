@@ -70,7 +70,7 @@ class Fleet(Stack):
         """Follows each link until each redirector has found all. On a busy machine the first request may get 503."""
         for name, port, _ in self.replicas("redirector"):
             found = collections.Counter()
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + 300
             for attempt in itertools.count():  # each has numbers of its own: a click is one request
                 if found == {302: SLUGS}:
                     break
@@ -101,7 +101,7 @@ class Fleet(Stack):
         """How many answers have come so far."""
         return sum(each.rows() for each in self.visitors.values()) + sum(len(asker.asked) for asker in self.askers)
 
-    def wait_for_answers(self, more, seconds=120):
+    def wait_for_answers(self, more, seconds=300):
         wanted = self.answers() + more
         wait_until(lambda: self.answers() >= wanted, f"{more} more answers", seconds=seconds)
 

@@ -17,7 +17,7 @@ from processes import popen
 from stacklib.ports import Ports
 from stacklib.postgres import BIN, CONNECTIONS
 
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 
 

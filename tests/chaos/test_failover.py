@@ -16,7 +16,6 @@ from standby import Standby
 KEPT = "https://example.com/kept"
 LOST = "https://example.com/lost"
 AGAIN = "https://example.com/again"
-TIMEOUT_S = 120
 
 
 @pytest.fixture(scope="module")

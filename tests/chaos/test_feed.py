@@ -98,7 +98,7 @@ def create_and_follow(stack, user, until):
 
 def first_answer(stack, slug):
     """The status of a new slug. In the short form 503, a timeout of the stores, is asked again."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while True:
         status = ask(stack.env["REDIRECTOR_URL"], "GET", f"/{slug}").status
         if FULL or status != 503 or time.monotonic() > deadline:

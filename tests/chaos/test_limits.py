@@ -28,7 +28,7 @@ LINK = {"original_url": "https://example.com/"}
 PASSWORD = "correct horse battery"
 NETWORKS = itertools.count()
 KIB = 1024
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 WAIT_MS = 2000
 # Redis may be slow on a busy machine, and without Redis nothing is limited.
 PATIENT = {"REDIS_TIMEOUT_MS": "5000", "PG_WAIT_MS": "60000", "PG_STATEMENT_TIMEOUT_MS": "60000"}

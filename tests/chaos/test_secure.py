@@ -92,7 +92,7 @@ def ask_kafka(stack, **changes):
     errors = []
     settings = kafka_settings(stack.env) | changes
     client = confluent_kafka.Producer({**settings, "error_cb": errors.append, "log_level": 0})
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while True:
         try:
             return set(client.list_topics(timeout=0.5).topics)

@@ -17,7 +17,7 @@ from service import BASE, BUILD, SECRET, Database
 from stacklib.ports import Ports
 from waiting import wait_until
 
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 UNREACHABLE = "127.0.0.1:1"
 # The role of each service, and the checks that fail even with the right schema. Kafka is unreachable, so
 # that no clicks of other tests are counted here.

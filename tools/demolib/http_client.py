@@ -4,7 +4,7 @@ import json
 import urllib.error
 import urllib.request
 
-TIMEOUT_S = 10
+TIMEOUT_S = 60
 
 
 class Response:

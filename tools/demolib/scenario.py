@@ -9,7 +9,7 @@ from . import http_client
 from .console import Console
 from .demo_stack import DemoStack, DemoStackError
 
-COUNT_TIMEOUT_S = 30
+COUNT_TIMEOUT_S = 300
 
 WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
 CHROME = f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {WEBKIT} Chrome/126.0.0.0 Safari/537.36"

@@ -90,7 +90,7 @@ class Network:
         (self.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
         command = [*self.enter, sys.executable, "-B", str(HERE / "servers.py"), str(self.folder)]
         self.servers = popen(command, stdin=subprocess.PIPE)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not (self.folder / "ready").exists():
             assert self.servers.poll() is None and time.monotonic() < deadline, "the servers do not start"
             time.sleep(0.02)

@@ -308,7 +308,7 @@ def read_until_all(sockets, wanted):
     with selectors.DefaultSelector() as selector:
         for each in sockets:
             selector.register(each, selectors.EVENT_READ)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while any(wanted not in data for data in received.values()):
             assert time.monotonic() < deadline, f"{sum(wanted in data for data in received.values())} of {len(sockets)} got it"
             for key, _ in selector.select(1):

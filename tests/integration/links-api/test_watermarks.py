@@ -82,7 +82,7 @@ def event_bytes_of(LinkEvent):
 
 def first_offsets(topic, found, committed):
     """Reads until every committed slug was found; the first offset of each counts."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while missing := set(committed) - set(found):
         assert time.monotonic() < deadline, f"missing: {len(missing)} of {len(committed)}"
         for message in topic.consumer.consume(500, 0.2):
@@ -153,7 +153,7 @@ def test_an_open_transaction_does_not_delay_watermarks(spawn, watermarks, read, 
     open_one = psycopg2.connect(database.url())
     open_one.cursor().execute("INSERT INTO outbox (slug, payload) VALUES ('held', '')")
     began = database.value("SELECT clock_timestamp()")
-    watermarks.wait_for(lambda m: as_of(read(m.value())) > began + datetime.timedelta(seconds=1), seconds=60)
+    watermarks.wait_for(lambda m: as_of(read(m.value())) > began + datetime.timedelta(seconds=1))
     open_one.close()
 
 
@@ -165,7 +165,7 @@ def test_only_the_active_relay_sends_watermarks(spawn, watermarks, read, databas
         free = database.value("UPDATE shedlock SET lock_until = timezone('utc', clock_timestamp()) + interval '2 s', fence = fence + 1, locked_by = 'somebody else' "
                               "WHERE name = 'waymark_outbox_relay' RETURNING lock_until AT TIME ZONE 'utc'")  # fmt: skip
         taken = database.value("SELECT clock_timestamp()")
-        first = watermarks.wait_for(lambda m: as_of(read(m.value())) > taken, seconds=60)[0]
+        first = watermarks.wait_for(lambda m: as_of(read(m.value())) > taken)[0]
         assert as_of(read(first.value())) >= free, "a watermark was sent while another relay held the lock"
 
 
@@ -182,7 +182,7 @@ def test_a_topic_of_links_that_is_created_again_shows_in_the_next_watermarks(spa
     kafka.delete_topics([LINKS], operation_timeout=60)[LINKS].result()
     wait_until(lambda: LINKS not in kafka.list_topics(timeout=300).topics, "the topic to be deleted")
     kafka.create_topics([admin.NewTopic(LINKS, PARTITIONS, config={"cleanup.policy": "compact"})])[LINKS].result()
-    watermarks.wait_for(lambda m: all(each.lowest_end == each.end == 0 for each in read(m.value()).partitions), seconds=120)
+    watermarks.wait_for(lambda m: all(each.lowest_end == each.end == 0 for each in read(m.value()).partitions))
 
 
 def test_without_waiting_events_an_unreachable_kafka_is_no_failure(spawn, database):
