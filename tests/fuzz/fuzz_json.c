@@ -171,7 +171,8 @@ static void try_items(const struct json *body, enum link_bulk_kind kind)
 	struct clock_fake clock;
 	clock_fake_init(&clock, NOW_US);
 	struct public_base base = BASE;
-	const struct api api = { .clock = &clock.clock, .base = &base };
+	const struct config config = { 0 };
+	const struct api api = { .config = &config, .clock = &clock.clock, .base = &base };
 	struct http_exchange *exchange = mem_zero(sizeof(*exchange));
 	struct request request = { .api = &api, .exchange = exchange, .user_id = 1 };
 	link_bulk_free(link_bulk_new(&request, kind, items));

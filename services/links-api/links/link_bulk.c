@@ -20,8 +20,11 @@
 #include "services/links-api/links/link_notes_store.h"
 
 #define NO_LINK_ID INT64_C(-1)
-/* From reading the request to its last statement. The user's row can be locked meanwhile. */
-#define TIME_LIMIT_US (8 * CLOCK_US_PER_S)
+/*
+ * From reading the request to its last statement, in timeouts of one statement. The user's row can be
+ * locked meanwhile.
+ */
+#define STATEMENT_TIMEOUTS 3
 
 static const struct {
 	unsigned status;
@@ -116,7 +119,9 @@ struct link_bulk *link_bulk_new(struct request *r, enum link_bulk_kind kind,
 	for (size_t i = 0; i < bulk->count; i++)
 		read_item(bulk, kind, json_at(items, i), &bulk->items[i]);
 	bulk_create_match(bulk);
-	bulk->deadline_us = clock_steady_us(r->api->clock) + TIME_LIMIT_US;
+	bulk->deadline_us =
+		clock_steady_us(r->api->clock) +
+		STATEMENT_TIMEOUTS * r->api->config->pg_statement_timeout_ms * CLOCK_US_PER_MS;
 	return bulk;
 }
 
