@@ -184,7 +184,7 @@ def test_pods_of_a_component_win_over_those_of_all(render):
 SET_ELSEWHERE = {
     "REGION", "TRUSTED_PROXIES", "PUBLIC_BASE_URL", "DASHBOARD_URL", "KAFKA_BROKERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_MECHANISM", "KAFKA_SASL_USERNAME", "KAFKA_SASL_TOKEN_URL", "KAFKA_SASL_SCOPE", "REDIS_SSL_CA_FILE", "KAFKA_SSL_CERTIFICATE_FILE", "KAFKA_SSL_KEY_FILE",
     "JOURNAL_MAX_BYTES", "OTEL_EXPORTER_OTLP_ENDPOINT", "MAIL_FROM", "DESTINATION_CHECKS", "FETCH_TITLES", "OIDC_CONFIG",
-    "HTTP_PORT", "OPS_PORT", "DRAIN_NOTICE_MS", "DRAIN_MS", "JOURNAL_DIR", "HEALTH_URLS",
+    "HTTP_PORT", "OPS_PORT", "DRAIN_MS", "JOURNAL_DIR", "HEALTH_URLS",
     "PG_URL", "REDIS_URL", "JWT_SECRET", "KAFKA_SASL_PASSWORD", "SMTP_URL",
 }  # fmt: skip
 
@@ -270,6 +270,12 @@ WRONG = [
     ("slugs that one service alone folds", {"redirector": {"config": {"SLUG_CASE": "exact"}}}, "SLUG_CASE must be the same"),
     ("more consumers than partitions", {"autoscaling": {"analyticsConsumer": {"max": 30}}}, "60 workers are more than the 12 partitions"),
     ("no authority of a store", {"authorities": "", "authorityKeys": {"kafka.pem": {"name": "a", "key": "b"}}}, "authorityKeys lack postgres.pem"),
+    ("a scope of no token", {"kafka": {"scope": "api"}}, "kafka.scope: only OAUTHBEARER has one"),
+    ("a request above the limit", {"redirector": {"resources": {"limits": {"memory": "100Mi"}}}}, "redirector.resources: the request of 544Mi memory is above its limit of 100Mi"),
+    ("an address in an IPv6 network", {"kafka": {"network": {"cidrs": ["fd00:0:0:2::/63", "fd00:0:0:3::/63"]}}}, "kafka.network: fd00:0:0:3::/63 is an address in a network"),
+    ("a network of too many groups", {"kafka": {"network": {"cidrs": ["1:2:3:4:5:6:7:8::/128"]}}}, "kafka.network: 1:2:3:4:5:6:7:8::/128 must be a network"),
+    ("a peer of two kinds", {"kafka": {"network": {"peers": [{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}]}}}, "kafka.network.peers.0: Must have at most 1 properties"),
+    ("an exception from another network", {"kafka": {"network": {"peers": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16", "192.168.0.0/16"]}}]}}}, "192.168.0.0/16 must be a part of the network"),
     ("a Secret's key without the Secret", {"janitor": {"secretKeys": {"pg-url": {"key": "uri"}}}}, "janitor.secretKeys.pg-url: name is required"),
 ]
 
@@ -278,6 +284,30 @@ WRONG = [
 def test_helm_refuses(render, values, words):
     with pytest.raises(RuntimeError, match=re.escape(words)):
         render(values)
+
+
+OWN = """
+images: {registry: r.acme.io/waymark}
+hosts: {links: ac.me, api: api.ac.me}
+trustedProxies: [10.1.2.0/24]
+postgres: {network: {cidrs: [10.2.0.0/24]}}
+redis: {address: "redis.acme.io:6380", tls: client, network: {cidrs: [10.3.0.0/24]}}
+kafka: {brokers: ["kafka.acme.io:9094"], mechanism: certificate, network: {cidrs: [10.4.0.0/24]}}
+pods:
+  securityContext: {runAsUser: null, runAsGroup: null, fsGroup: null}
+  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}
+  topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]
+networkPolicies: {enabled: false}
+"""
+
+
+def test_the_check_of_own_values_accepts_what_the_documents_name(tmp_path):
+    file = tmp_path / "own.yaml"
+    check = [tree.ROOT / "tools/lint/manifests", "--values", file]
+    for values, status in ((OWN, 0), (OWN + "linksApi: {config: {CORS_ORIGINS: '*'}}", 1)):
+        file.write_text(values)
+        run = subprocess.run(check, capture_output=True, text=True)
+        assert run.returncode == status, run.stdout + run.stderr
 
 
 # --- objects ---
@@ -377,6 +407,13 @@ def test_each_program_of_kafka_shows_its_certificate(render):
         folders = {mount["mountPath"]: mount["name"] for mount in workload.containers[-1]["volumeMounts"]}
         for name in ("KAFKA_SSL_CERTIFICATE_FILE", "KAFKA_SSL_KEY_FILE"):
             assert folders[env[name].rpartition("/")[0]] == "secrets"
+
+
+def test_a_longer_notice_gives_pods_more_time_to_end(render):
+    config = {"config": {"DRAIN_NOTICE_MS": "12000"}}
+    found = render({"redirector": config, "linksApi": config})
+    grace = {each.name: each.pod["terminationGracePeriodSeconds"] for each in found.workloads if each.name in ("redirector", "links-api")}
+    assert grace == {"redirector": 52, "links-api": 37}
 
 
 @pytest.mark.parametrize("url, port", [("https://id.example/token", 443), ("http://id.example/token", 80), ("https://id.example:8443/token", 8443)])

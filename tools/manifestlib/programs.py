@@ -34,6 +34,13 @@ SAMPLES = {
 
 
 @functools.cache
+def sample_certificate():
+    """A certificate and its key, which a program reads before it starts."""
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=sample", "-keyout", "-", "-out", "-"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@functools.cache
 def table(name):
     """{variable: default} of a program; the default is None where there is none."""
     run = subprocess.run([tree.program(name), "--help"], capture_output=True, text=True, check=True)
@@ -83,6 +90,8 @@ def check_config(program, values):
     """The problems that the program reports about these values."""
     # A file of authorities is for TLS only.
     samples = SAMPLES | ({"redis-url": "rediss://redis.example.com:6380"} if "REDIS_SSL_CA_FILE" in values else {})
+    if "KAFKA_SSL_CERTIFICATE_FILE" in values:
+        samples |= dict.fromkeys(("kafka.crt", "kafka.key"), sample_certificate())
     with tempfile.TemporaryDirectory(prefix="manifests-") as folder:
         run = subprocess.run(
             [tree.program(program), "--check-config"], capture_output=True, text=True, cwd=tree.ROOT,

@@ -18,7 +18,9 @@ PROBES = {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe":
 def given():
     """The Secrets and ConfigMaps that operators provide by docs/operations.md: {name: keys}."""
     rows = re.findall(r"^\| (?:Secret|ConfigMap) `([a-z0-9-]+)` \| ([^|]+) \|", (tree.ROOT / DOCUMENT).read_text(), re.M)
-    return {name: set(re.findall(r"`([a-z0-9.-]+)`", keys)) for name, keys in rows}
+    found = {name: set(re.findall(r"`([a-z0-9.-]+)`", keys)) for name, keys in rows}
+    # Who logs in to Kafka by a certificate has it in place of the password.
+    return {name: keys | ({"kafka.crt", "kafka.key"} if "kafka-password" in keys else set()) for name, keys in found.items()}
 
 
 def ports_of(workload):
@@ -131,7 +133,7 @@ def check_updates(rendering):
             yield f"{workload.where}: a rolling update stops old pods before new ones are ready"
         if workload.thing["kind"] == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel":
             yield f"{workload.where}: a pod that does not become ready keeps the others from starting"
-        if "kubernetes.io/hostname" not in [each["topologyKey"] for each in workload.pod.get("topologySpreadConstraints", [])]:
+        if not rendering.is_own and "kubernetes.io/hostname" not in [each["topologyKey"] for each in workload.pod.get("topologySpreadConstraints", [])]:
             yield f"{workload.where}: all its pods may be on one node"
 
 

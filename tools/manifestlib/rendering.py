@@ -15,8 +15,10 @@ KUBECONFORM = [tree.cache() / "kubeconform/kubeconform", "-strict", f"-schema-lo
 KUBE_SCORE = [
     tree.cache() / "kube-score/kube-score", "score", "--output-format=ci", "--exit-one-on-warning", "--kubernetes-version=v1.30",
     "--ignore-container-cpu-limit", "--enable-optional-test=container-seccomp-profile",
-    "--ignore-test=container-image-pull-policy,container-ephemeral-storage-request-and-limit,deployment-replicas", "-",
+    "--ignore-test=container-image-pull-policy,container-ephemeral-storage-request-and-limit,deployment-replicas",
 ]  # fmt: skip
+# What values may choose: OpenShift gives users, a site spreads its pods by other rules, and its network may have no policies.
+CHOICES = "--ignore-test=container-security-context-user-group-id,deployment-has-host-podantiaffinity,statefulset-has-host-podantiaffinity,pod-networkpolicy"
 HELM = tree.cache() / "helm/helm"
 TOOLS = [tree.kustomize(), KUBECONFORM[0], SCHEMAS / "version", KUBE_SCORE[0], HELM]
 
@@ -50,9 +52,10 @@ class Workload:
 
 
 class Rendering:
-    def __init__(self, name, things, named=frozenset()):
-        """named: the names of objects that a site's values give, which exist elsewhere."""
+    def __init__(self, name, things, named=frozenset(), is_own=False):
+        """named: the names of objects that values give, which exist elsewhere. is_own: the values are a site's."""
         self.name = name
+        self.is_own = is_own
         self.named = named
         self.things = things
         self.workloads = [Workload(thing) for thing in things if thing["kind"] in WORKLOADS]
@@ -80,7 +83,7 @@ def render(overlay):
     return Rendering(overlay.name, list(yaml.load_all(run.stdout, Loader=yaml.CSafeLoader)))
 
 
-def render_chart(name, *values):
+def render_chart(name, *values, is_own=False):
     """Renders the chart with files of values over its own, or with its samples. Raises RuntimeError with the error of Helm."""
     command = [HELM, "template", "waymark", tree.CHART, "--namespace=waymark", "--kube-version=1.30", *(f"--values={path}" for path in values)]
     command += [] if values else ["--set=samples=true"]
@@ -88,7 +91,7 @@ def render_chart(name, *values):
     if run.returncode != 0:
         raise RuntimeError("\n".join(line for line in run.stderr.splitlines() if "found symbolic link" not in line))
     named = set().union(*(names_in(yaml.safe_load(pathlib.Path(path).read_text())) for path in values))
-    return Rendering(name, [thing for thing in yaml.load_all(run.stdout, Loader=yaml.CSafeLoader) if thing], named)
+    return Rendering(name, [thing for thing in yaml.load_all(run.stdout, Loader=yaml.CSafeLoader) if thing], named, is_own)
 
 
 def names_in(values):
@@ -103,7 +106,8 @@ def names_in(values):
 
 def problems_of_tools(rendering):
     text = yaml.dump_all(rendering.things, Dumper=yaml.CSafeDumper)
-    runs = [subprocess.run(command, input=text, capture_output=True, text=True) for command in (KUBECONFORM, KUBE_SCORE)]
+    score = [*KUBE_SCORE, *([CHOICES] if rendering.is_own else []), "-"]
+    runs = [subprocess.run(command, input=text, capture_output=True, text=True) for command in (KUBECONFORM, score)]
     lines = [line for run in runs for line in run.stdout.splitlines() if not line.startswith(("[OK]", "[SKIPPED]"))]
     return lines or [run.stderr for run in runs if run.returncode]
 

@@ -35,30 +35,56 @@ matchExpressions: [{key: app.kubernetes.io/name, operator: In, values: {{ toJson
 {{- end }}
 
 {{/*
-Fails unless network is a CIDR.
-  where: the value that has it
+The bits of an address, as 32 or 128 characters; others if it is none.
 */}}
-{{- define "waymark.checkNetwork" -}}
+{{- define "waymark.bits" -}}
+{{- if contains ":" . }}
+{{- $halves := splitList "::" . }}
+{{- $groups := compact (splitList ":" (first $halves)) }}
+{{- if gt (len $halves) 1 }}
+{{- $right := compact (splitList ":" (last $halves)) }}
+{{- range until (sub 8 (len (concat $groups $right)) | max 0 | int) }}
+{{- $groups = append $groups "0" }}
+{{- end }}
+{{- $groups = concat $groups $right }}
+{{- end }}
+{{- range $groups }}{{ printf "0x%s" . | int64 | printf "%016b" }}{{ end }}
+{{- else }}
+{{- range splitList "." . }}{{ int . | printf "%08b" }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/*
+The bits that all addresses of a network begin with. Fails unless it is one.
+  where: the value that has it; network
+*/}}
+{{- define "waymark.network" -}}
 {{- $byte := "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])" }}
 {{- $ipv4 := printf `%s(\.%s){3}/([12]?[0-9]|3[0-2])` $byte $byte }}
 {{- $group := "[0-9A-Fa-f]{1,4}" }}
 {{- $some := printf "(%s(:%s){0,6})?" $group $group }}
 {{- $ipv6 := printf "(%s(:%s){7}|%s::%s)/([1-9]?[0-9]|1[01][0-9]|12[0-8])" $group $group $some $some }}
-{{- if not (regexMatch (printf "^(%s|%s)$" $ipv4 $ipv6) .network) }}
+{{- $parts := splitList "/" .network }}
+{{- $bits := include "waymark.bits" (first $parts) }}
+{{- if not (and (regexMatch (printf "^(%s|%s)$" $ipv4 $ipv6) .network) (has (len $bits) (list 32 128))) }}
 {{- fail (printf "%s: %s must be a network, like 10.1.2.0/24, 10.1.2.3/32 or fd00::/64" .where .network) }}
 {{- end }}
-{{- if not (contains ":" .network) }}
-{{- $number := 0 }}
-{{- range regexFindAll "[0-9]+" .network 4 }}
-{{- $number = add (mul $number 256) (int .) }}
-{{- end }}
-{{- $size := 1 }}
-{{- range until (sub 32 (regexFind "[0-9]+$" .network | int) | int) }}
-{{- $size = mul $size 2 }}
-{{- end }}
-{{- if mod $number $size }}
+{{- $length := last $parts | int }}
+{{- if contains "1" (substr $length (len $bits) $bits) }}
 {{- fail (printf "%s: %s is an address in a network, not the network" .where .network) }}
 {{- end }}
+{{- substr 0 $length $bits }}
+{{- end }}
+
+{{/*
+The number that a quantity of Kubernetes is, like 0.5, 500m or 2Gi.
+*/}}
+{{- define "waymark.quantity" -}}
+{{- $units := dict "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 }}
+{{- if kindIs "string" . }}
+{{- mulf (regexFind "^[0-9.]+" . | float64) (get $units (regexFind "[A-Za-z]+$" .) | default 1.0) }}
+{{- else }}
+{{- . }}
 {{- end }}
 {{- end }}
 
@@ -131,6 +157,13 @@ The files that the Secrets of a component must have, as waymark.pod.
 {{- if has "kafka" .stores }}{{ get (dict "certificate" " kafka.crt kafka.key" "none" "") $mechanism | default (ternary "" " kafka-password" (eq $mechanism "none")) }}{{ end -}}
 {{- if eq .name "links-api" }} jwt-secret{{ end -}}
 {{- if and (eq .name "janitor") .root.Values.mail.enabled }} smtp-url{{ end -}}
+{{- end }}
+
+{{/*
+How many seconds a component that ends still accepts requests.
+*/}}
+{{- define "waymark.notice" -}}
+{{- div (.config.DRAIN_NOTICE_MS | default "5000" | int) 1000 }}
 {{- end }}
 
 {{/*
