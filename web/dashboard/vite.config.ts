@@ -12,7 +12,8 @@ const api = process.env.LINKS_API_URL ?? "http://127.0.0.1:8080";
 function together(id: string): string | undefined {
   if (/\/(pages\/(account|keys|workspaces?|members|factor_needed|tags|shares|reset|confirm|invitation)|components\/(invitations|second_factor|leave_button|secret_dialog|share_dialog))\.tsx$/.test(id)) return "settings";
   if (/\/(pages\/(overview|live|link|shared)|components\/(statistics|panel|change|value_icon|range_bar|chart|top_links|world_map|visits|history|aliases))\.tsx$|virtual:(world|sprite)$|lib\/(world_view|sources)\.ts$/.test(id)) return "statistics";
-  if (/\/components\/(selection_bar|bulk_edit)\.tsx$/.test(id)) return "selection";
+  if (/\/components\/(link_extras|decision_tester|qr_designer|conflict|values_field)\.tsx$/.test(id)) return "extras";
+  if (/\/(components\/(selection_bar|bulk_edit)|pages\/bulk)\.tsx$/.test(id)) return "selection";
   return undefined;
 }
 
@@ -28,7 +29,7 @@ export default defineConfig({
     terserOptions: { module: true, compress: { passes: 2 } },
     reportCompressedSize: false,
     // Many small chunks cost a request each and compress badly. Pages are larger and stay apart.
-    rollupOptions: { output: { experimentalMinChunkSize: 2000, manualChunks: together, onlyExplicitManualChunks: true } },
+    rollupOptions: { output: { experimentalMinChunkSize: 2800, manualChunks: together, onlyExplicitManualChunks: true } },
   },
   // `LINKS_API_URL=… npm run dev`: cookies and Sec-Fetch-Site work, because the browser sees one origin.
   server: { proxy: { "/api": { target: api, changeOrigin: true } } },

@@ -204,6 +204,7 @@ def test_an_administrator_sets_the_documents_of_apps(env, page, window, user):
     field.fill(json.dumps(document))
     form.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Saved.", exact=True)).to_be_visible()
+    assert page.locator(".toast").last.bounding_box()["height"] < 60, "icon, text and button stand on one line"
     expect(form.locator(".field-error")).to_have_count(0)
     assert user.call("GET", "/api/admin/app-documents/assetlinks.json").json["document"] == document
     form.get_by_role("button", name="Delete").click()
@@ -395,7 +396,7 @@ def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user
 def test_a_page_loads_itself_again_after_an_update_of_the_server(page, window, user):
     window.goto("/links")
     page.evaluate("window.before = true")
-    asset = re.compile(r"/app/assets/bulk-")
+    asset = re.compile(r"/app/assets/selection-")
     page.route(asset, lambda route: route.fulfill(status=404), times=1)
     page.get_by_role("link", name="Import", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("No connection to the server.")

@@ -43,7 +43,7 @@ def test_a_report_is_made_and_changed_and_its_reader_sees_it(page, window, reade
     page.get_by_role("button", name="Share", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Title", exact=True).fill("Spring campaign")
-    dialog.get_by_label("Text", exact=True).fill("First line\nSecond line")
+    dialog.get_by_label("Introduction", exact=True).fill("First line\nSecond line")
     dialog.get_by_label("Logo", exact=True).set_input_files({"name": "logo.png", "mimeType": "image/png", "buffer": LOGO})
     expect(dialog.get_by_role("img", name="Logo")).to_be_visible()
     dialog.get_by_label("Period").select_option("7d")
@@ -130,7 +130,7 @@ def test_a_share_that_somebody_else_changed_is_merged_field_by_field(page, windo
     act(page, "Report", "Edit")
     assert user.call("PATCH", f"/api/shares/{share['id']}", {"title": "Theirs", "range": "2026-03-01/2026-03-31"}).status == 200
     page.get_by_label("Title", exact=True).fill("Mine")
-    page.get_by_label("Text", exact=True).fill("My words")
+    page.get_by_label("Introduction", exact=True).fill("My words")
     page.get_by_role("button", name="Save", exact=True).click()
     conflict = page.get_by_role("dialog", name="Somebody else saved meanwhile")
     rows = conflict.get_by_role("row")
@@ -178,7 +178,7 @@ def test_texts_of_a_report_are_text(page, window, reader, user):
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Actions for").first.click()
     page.get_by_role("menuitem", name="Edit").click()
-    expect(page.get_by_label("Text", exact=True)).to_have_value(PAYLOADS[::4][-1])
+    expect(page.get_by_label("Introduction", exact=True)).to_have_value(PAYLOADS[::4][-1])
     assert not page.evaluate("window.hit")
     for address, payload in zip(addresses, PAYLOADS[::4]):
         reader.goto("/start")

@@ -30,7 +30,7 @@ def test_a_click_on_the_map_filters_everything(page, window, user, visitor):
     window.goto(f"/links/{link['id']}")
     world = page.get_by_role("group", name="Visits by country")
     page.locator("path[data-country=DE]").hover()
-    expect(world.locator(".chart-tip")).to_contain_text("Germany2 · 67%")
+    expect(world.locator(".chart-tip")).to_contain_text("GermanyVisits: 2 · 67%")
     page.locator("path[data-country=DE]").click()
     expect(page).to_have_url(re.compile(r"country=DE"))
     expect(page.locator(".metric-count").first).to_have_text("2")
@@ -520,12 +520,27 @@ def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, us
     expect(page.locator(".chart [aria-live]")).to_contain_text("Visits 0")
 
 
-def test_a_visit_appears_in_the_live_view(page, window, user, visitor):
+def test_a_visit_appears_in_the_live_view_unless_it_is_paused(page, window, user, visitor):
     link = user.create()
     window.goto("/live")
     expect(page.get_by_text("Connected")).to_be_visible()
     visitor.follow(link["slug"])
-    expect(page.get_by_role("region", name="Visits", exact=True).get_by_role("listitem").filter(has_text=link["slug"])).to_have_count(1)
+    rows = page.get_by_role("region", name="Visits", exact=True).get_by_role("listitem").filter(has_text=link["slug"])
+    expect(rows).to_have_count(1)
+    expect(page.locator(".metric-count").first).to_have_text("1")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("Paused")).to_be_visible()
+    visitor.follow(link["slug"])
+    expect(page.get_by_role("button", name="Continue (1 new)")).to_be_visible()
+    user.wait_for_visits(link["id"], 2)
+    with page.expect_response(re.compile("/api/.*/stats/summary|/api/stats/summary")):
+        pass
+    window.settle()
+    expect(rows).to_have_count(1)
+    assert page.locator(".metric-count").first.inner_text() == "1"
+    page.get_by_role("button", name="Continue (1 new)").click()
+    expect(page.locator(".metric-count").first).to_have_text("2")
+    expect(rows).to_have_count(2)
 
 
 def test_the_live_view_claims_nothing_before_it_knows_and_says_when_it_is_lost(page, window, user):

@@ -390,7 +390,7 @@ def test_a_share_is_kept_as_a_draft_until_it_is_made_without_its_password(page, 
     window.goto("/statistics?tag=spring")
     begin()
     title.fill("Half a report")
-    form.get_by_label("Text", exact=True).fill("An hour of work")
+    form.get_by_label("Introduction", exact=True).fill("An hour of work")
     form.get_by_label("Password", exact=True).fill("open sesame")
     form.get_by_label("Logo", exact=True).set_input_files(logo())
     wait_until(lambda: "An hour of work" in drafts(page), "the draft to be kept")

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { api, unwrap } from "../api/client";
 import { t } from "../i18n";
-import { Dialog } from "./dialog";
+import { Dialog, DialogFoot } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { SubmitButton, TextField } from "./field";
 import { useAction } from "./use_action";
@@ -37,12 +37,9 @@ export function BlockDialog({ target, text, then, onClose, onBlocked }: Props) {
         <p>{text}</p>
         {error && <ErrorBox error={error} />}
         <TextField label={t("reason")} hint={t(`report.reason.${kind}`)} required autofocus autocomplete="off" maxLength={kind === "link" ? 500 : 200} value={reason} error={error?.fields.reason ?? error?.fields.host} onInput={setReason} />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {t("cancel")}
-          </button>
+        <DialogFoot onClose={onClose}>
           <SubmitButton isBusy={isBusy}>{t("block")}</SubmitButton>
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );

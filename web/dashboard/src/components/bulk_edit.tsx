@@ -7,7 +7,7 @@ import { formatTime, hostAndSlug, readableUrl } from "../lib/format";
 import { differs, editLinks, isChange, type LinkEdit } from "../lib/link_actions";
 import { normalizeUrl, parseUrl } from "../lib/urls";
 import { fromLocalInput } from "../lib/zone";
-import { Dialog } from "./dialog";
+import { Dialog, DialogFoot } from "./dialog";
 import { SelectField, TextField } from "./field";
 
 const SHOWN = 50;
@@ -96,14 +96,11 @@ export function EditsDialog({ title, edits, children, onClose, onDone }: EditsPr
         )}
         {edits.length > SHOWN && <p class="muted">{tn("bulk.more", edits.length - SHOWN)}</p>}
         {isBusy && <progress max={edits.length} value={done} aria-label={t("working")} />}
-        <footer class="dialog-foot">
-          <button type="button" class="button" disabled={isBusy} onClick={onClose}>
-            {t("cancel")}
-          </button>
+        <DialogFoot onClose={onClose} isBusy={isBusy}>
           <button type="submit" class="button button-primary" disabled={isBusy || edits.length === 0 || wrong > 0}>
             {isBusy ? t("working") : edits.length > 0 ? tn("many.edit.do", edits.length) : t("save")}
           </button>
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );
@@ -138,7 +135,7 @@ export default function BulkEdit({ links, onClose, onDone }: Props) {
         }}
       />
       <div class="field-row">
-        <TextField label={t(`many.edit.${kind}.first`)} hint={isUrl ? undefined : t("starts.zone", { zone: currentZone() })} type={isUrl ? "text" : "datetime-local"} autocomplete="off" required={isUrl} value={first} onInput={setFirst} />
+        <TextField label={t(`many.edit.${kind}.first`)} hint={isUrl ? undefined : t("starts.zone", { zone: currentZone() })} type={isUrl ? "text" : "datetime-local"} autocomplete="off" autofocus required={isUrl} value={first} onInput={setFirst} />
         {kind === "find" && <TextField label={t("many.edit.find.second")} autocomplete="off" value={second} onInput={setSecond} />}
       </div>
     </EditsDialog>

@@ -85,6 +85,16 @@ export function Dialog({ title, onClose, children, isSheet = false, isWide = fal
   );
 }
 
+/** The buttons of a form: to leave it, and then what it does. */
+export const DialogFoot = ({ onClose, isBusy = false, cancel = t("cancel"), children }: { onClose: () => void; isBusy?: boolean; cancel?: string; children: ComponentChildren }) => (
+  <footer class="dialog-foot">
+    <button type="button" class="button" disabled={isBusy} onClick={onClose}>
+      {cancel}
+    </button>
+    {children}
+  </footer>
+);
+
 interface ConfirmProps {
   title: string;
   text: string;
@@ -97,15 +107,12 @@ interface ConfirmProps {
   onClose: () => void;
 }
 
-export function Confirm({ title, text, more, action, cancel = t("cancel"), onConfirm, onClose }: ConfirmProps) {
+export function Confirm({ title, text, more, action, cancel, onConfirm, onClose }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{text}</p>
       {more && <p>{more}</p>}
-      <footer class="dialog-foot">
-        <button type="button" class="button" onClick={onClose}>
-          {cancel}
-        </button>
+      <DialogFoot onClose={onClose} cancel={cancel}>
         <button
           type="button"
           class="button button-danger"
@@ -116,7 +123,7 @@ export function Confirm({ title, text, more, action, cancel = t("cancel"), onCon
         >
           {action}
         </button>
-      </footer>
+      </DialogFoot>
     </Dialog>
   );
 }

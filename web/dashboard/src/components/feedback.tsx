@@ -15,7 +15,7 @@ export function explain(error: ApiError): string {
   const known = tMaybe(`problem.${error.kind}`);
   if (known && error.retryAfterS > 0) return `${known} ${retryText(error.retryAfterS)}`;
   if (known) return `${known} ${error.problem?.workspaces ?? ""}`.trim();
-  if (error.status === 500) return t("problem.server");
+  if (error.status === 500) return t(error.requestId ? "problem.server" : "problem.unavailable");
   if (error.isTemporary) return t("problem.unavailable");
   return error.status === 404 ? t("problem.missing") : t("problem.other", { detail: error.message });
 }

@@ -7,7 +7,7 @@ import { notify } from "../app/toasts";
 import { t } from "../i18n";
 import { formatTime } from "../lib/format";
 import { isAtLeast, ROLES, type Role } from "../lib/roles";
-import { Confirm, Dialog } from "./dialog";
+import { Confirm, Dialog, DialogFoot } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { SubmitButton, TextField } from "./field";
 import { SecretDialog } from "./secret_dialog";
@@ -63,7 +63,8 @@ interface Props {
 function InviteDialog({ query, isOfInstance = false, again, onClose }: Omit<Props, "isInviting"> & { again?: Invitation }) {
   const [email, setEmail] = useState(again?.email ?? "");
   const [role, setRole] = useState<Role>(!again?.role || (again.role === "owner" && !can("owner")) ? "editor" : again.role);
-  const hasMail = useInstance()?.mail;
+  const instance = useInstance();
+  const hasMail = instance?.mail;
   const [made, setMade] = useState<Schemas["InvitationCreationAnswer"]>();
   // While it is made, the dialog stays: nothing else shows the address.
   const { error, isBusy, run } = useAction();
@@ -86,11 +87,11 @@ function InviteDialog({ query, isOfInstance = false, again, onClose }: Omit<Prop
     <Dialog title={t("invite.title", { name: (!isOfInstance && currentWorkspace()?.name) || location.host })} onClose={() => isBusy || onClose()}>
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
-        <TextField label={t("email")} hint={t(isOpen ? "invite.replaces" : "invite.hint")} type="email" required autofocus autocomplete="off" maxLength={254} value={email} error={isTaken ? undefined : error?.fields.email} onInput={setEmail} />
+        <TextField label={t("email")} hint={t(isOpen ? "invite.replaces" : instance?.registration === "closed" ? "invite.closed" : "invite.hint")} type="email" required autofocus autocomplete="off" maxLength={254} value={email} error={isTaken ? undefined : error?.fields.email} onInput={setEmail} />
         {!isOfInstance && <RoleField role={role} onChange={setRole} />}
-        <footer class="dialog-foot">
+        <DialogFoot onClose={onClose} isBusy={isBusy}>
           <SubmitButton isBusy={isBusy}>{t("invite.action")}</SubmitButton>
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );

@@ -170,7 +170,7 @@ function SortHead({ name, sort, class: className, order, onSort }: SortHeadProps
     <th scope="col" class={className} aria-sort={isOn ? (order.isAscending ? "ascending" : "descending") : undefined}>
       <button type="button" class="sort" onClick={() => onSort(sort)}>
         {name}
-        {isOn && <Icon name={order.isAscending ? "up" : "down"} />}
+        <Icon name={isOn && order.isAscending ? "up" : "down"} />
       </button>
     </th>
   );

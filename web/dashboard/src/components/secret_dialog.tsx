@@ -22,11 +22,11 @@ export function SecretDialog({ title, text, secret, label, isSent = false, onClo
         {secret}
       </p>
       <footer class="dialog-foot">
-        {isSent && <SendButton url={secret} />}
-        <CopyButton isSecret isMain withText text={secret} label={label} />
         <button type="button" class="button" onClick={onClose}>
           {t("done")}
         </button>
+        {isSent && <SendButton url={secret} />}
+        <CopyButton isSecret isMain withText text={secret} label={label} />
       </footer>
     </Dialog>
   );

@@ -6,7 +6,7 @@ import { formatCount } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import { useLeaving } from "../lib/leave";
 import { changeTags, moveLinks, remove, restore, setStates } from "../lib/link_actions";
-import { Dialog } from "./dialog";
+import { Dialog, DialogFoot } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { SelectField, SubmitButton } from "./field";
 import { Icon, type IconName } from "./icons";
@@ -45,14 +45,11 @@ function TagsDialog({ links, onClose, onDone }: LinksDialogProps) {
             ))}
           </fieldset>
         )}
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {t("cancel")}
-          </button>
+        <DialogFoot onClose={onClose}>
           <button type="submit" class="button button-primary">
             {t("save")}
           </button>
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );
@@ -77,12 +74,9 @@ export function MoveDialog({ links, onClose, onDone }: LinksDialogProps) {
         {error && <ErrorBox error={error} />}
         <SelectField label={t("move.to")} value={target} options={targets.map((each) => [String(each.id), each.name] as const)} onChange={setTarget} />
         <p>{t("move.text", { name })}</p>
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {t("cancel")}
-          </button>
+        <DialogFoot onClose={onClose}>
           <SubmitButton isBusy={isBusy}>{t("move.action")}</SubmitButton>
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );

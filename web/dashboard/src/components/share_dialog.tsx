@@ -172,10 +172,13 @@ export default function ShareDialog({ subject: given, choices, share: opened, na
           <footer class="dialog-foot">
             {isChanged && <span class="hint editor-note">{t("draft.kept")}</span>}
             {!share && (
-              <a class="button button-quiet" href={href("/shares")}>
+              <a class="button button-quiet foot-start" href={href("/shares")}>
                 {t("shares.all")}
               </a>
             )}
+            <button type="button" class="button" disabled={isBusy} onClick={typed.close}>
+              {t("cancel")}
+            </button>
             <SubmitButton isBusy={isBusy}>{t(share ? "save" : "shares.make")}</SubmitButton>
           </footer>
         </form>

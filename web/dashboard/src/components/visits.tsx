@@ -7,8 +7,8 @@ import { notify } from "../app/toasts";
 import { t } from "../i18n";
 import { fileName, saveCsv, saveFile, separate } from "../lib/download";
 import { filterQuery, filtersOf } from "../lib/filters";
-import { formatRelative, formatSpan, formatTime, formatValue } from "../lib/format";
-import { rangeOf } from "../lib/range";
+import { formatClock, formatRelative, formatSpan, formatTime, formatValue } from "../lib/format";
+import { dateIn, rangeOf } from "../lib/range";
 import { ErrorBox, explain, Skeleton } from "./feedback";
 import { Icon } from "./icons";
 import { ValueIcon } from "./value_icon";
@@ -18,13 +18,15 @@ const LATEST = 20;
 
 type Visit = Schemas["Visit"];
 
-function VisitRow({ visit }: { visit: Visit }) {
+const campaignOf = (visit: Visit) => [visit.utm_source, visit.utm_campaign].filter(Boolean).join(" · ");
+
+function VisitRow({ visit, today, hasCampaign }: { visit: Visit; today: string; hasCampaign: boolean }) {
   const source = visit.referrer_source || visit.referrer_host || t("direct");
   const place = [visit.city, formatValue("country", visit.country)].filter(Boolean).join(", ");
   return (
     <tr>
       <td title={formatRelative(visit.occurred_at)}>
-        {formatTime(visit.occurred_at)}
+        {dateIn(currentZone(), Date.parse(visit.occurred_at)) === today ? formatClock(visit.occurred_at) : formatTime(visit.occurred_at)}
       </td>
       <td>
         <ValueIcon dimension="country" value={visit.country} /> {place}
@@ -35,8 +37,10 @@ function VisitRow({ visit }: { visit: Visit }) {
       <td>
         {visit.is_bot ? <span class="badge">{t("bot")}</span> : [visit.browser, visit.os].filter(Boolean).join(" · ") || t("unknown")}
       </td>
-      <td class="wide-only">{source}</td>
-      <td class="wide-only">{[visit.utm_source, visit.utm_campaign].filter(Boolean).join(" · ")}</td>
+      <td class="wide-only">
+        <ValueIcon dimension="referrer_source" value={visit.referrer_source} /> {source}
+      </td>
+      {hasCampaign && <td class="wide-only">{campaignOf(visit)}</td>}
     </tr>
   );
 }
@@ -55,6 +59,9 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
     async (signal) => (await unwrap(api.GET("/api/links/{id}/visits", { params: { path, query }, signal }))) as Schemas["VisitList"], // without format it is JSON
     POLL_MS,
   );
+
+  const today = dateIn(currentZone());
+  const hasCampaign = data?.visits.some(campaignOf) ?? false;
 
   const save = async (format: "csv" | "ndjson") => {
     const wanted = { ...query, limit: undefined, format };
@@ -97,14 +104,16 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
               <th scope="col" class="wide-only">
                 {t("source")}
               </th>
-              <th scope="col" class="wide-only">
-                {t("campaign")}
-              </th>
+              {hasCampaign && (
+                <th scope="col" class="wide-only">
+                  {t("campaign")}
+                </th>
+              )}
             </tr>
           </thead>
           <tbody>
             {data.visits.map((visit) => (
-              <VisitRow visit={visit} key={visit.event_id} />
+              <VisitRow visit={visit} today={today} hasCampaign={hasCampaign} key={visit.event_id} />
             ))}
           </tbody>
         </table>

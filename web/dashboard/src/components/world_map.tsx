@@ -134,7 +134,7 @@ export default function WorldMap({ label, visits, onPick, children }: Props) {
             <strong>
               <ValueIcon dimension="country" value={at} /> {name}
             </strong>
-            <span>{count > 0 ? `${formatCount(count)} · ${formatShares(found.map(([, own]) => own), sum)[found.findIndex(([code]) => code === at)]}` : t("panel.empty")}</span>
+            <span>{count > 0 ? `${t("visits")}: ${formatCount(count)} · ${formatShares(found.map(([, own]) => own), sum)[found.findIndex(([code]) => code === at)]}` : t("panel.empty")}</span>
           </div>
         )}
         <p class="visually-hidden" aria-live="polite">

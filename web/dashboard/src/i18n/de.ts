@@ -185,7 +185,7 @@ const de: Catalogue = {
   "filter.is": "{name} ist {value}",
   "filter.remove": "Filter {name} entfernen",
   filters: "Filter",
-  "filters.clear": "Filter aufheben",
+  "filters.clear": "Alle anzeigen",
   health: "Zustand",
   "help.api": "API-Referenz",
   "help.licences": "Lizenzen",

@@ -121,7 +121,7 @@ export const en = {
   "filter.is": "{name} is {value}",
   "filter.remove": "Remove filter {name}",
   filters: "Filters",
-  "filters.clear": "Clear filters",
+  "filters.clear": "Show all",
   health: "Health",
   "help.api": "API reference",
   "help.licences": "Licences",

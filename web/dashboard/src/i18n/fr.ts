@@ -190,7 +190,7 @@ const fr: Catalogue = {
   "filter.is": "{name} est {value}",
   "filter.remove": "Retirer le filtre {name}",
   filters: "Filtres",
-  "filters.clear": "Effacer les filtres",
+  "filters.clear": "Tout afficher",
   health: "État du système",
   "help.api": "Référence de l’API",
   "help.licences": "Licences",

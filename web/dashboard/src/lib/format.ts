@@ -25,7 +25,7 @@ export function formatShares(counts: readonly number[], sum: number): string[] {
   });
 }
 
-/** A change that would need five characters and more is told as a multiple. */
+/** A change of 1,000 % and more is told as a multiple, which is shorter. */
 export const formatChange = (share: number): string => share >= 10 ? `× ${formatCompact(share + 1)}` :
   intl("NumberFormat", currentLocale(), { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" }).format(share);
 

@@ -7,7 +7,7 @@ export function leave(element: Element, home: Element | null): void {
   element.setAttribute("inert", "");
   element.setAttribute("aria-hidden", "true");
   // The same dialog may open again meanwhile, with the same ids and labels.
-  for (const each of element.querySelectorAll("[id], [aria-label]")) ["id", "aria-label"].forEach((name) => each.removeAttribute(name));
+  for (const each of [element, ...element.querySelectorAll("[id], [aria-label]")]) ["id", "aria-label"].forEach((name) => each.removeAttribute(name));
   home?.append(element);
   // None, where somebody wants no motion.
   void Promise.allSettled(element.getAnimations().map((each) => each.finished)).then(() => element.remove());

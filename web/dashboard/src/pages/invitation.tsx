@@ -111,7 +111,13 @@ function Enter({ invitation, token, onEnter }: { invitation: Invitation; token: 
       {t("login")}
     </a>
   );
-  if (!hasForm) return login;
+  if (!hasForm)
+    return (
+      <>
+        {login}
+        {instance?.registration === "closed" && <p class="hint">{t("register.closed")}</p>}
+      </>
+    );
   return (
     <form class="form" onSubmit={submit}>
       {error && <ErrorBox error={error} />}

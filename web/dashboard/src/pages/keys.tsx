@@ -3,7 +3,7 @@ import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { can, useUser } from "../app/session";
 import { notify } from "../app/toasts";
-import { Confirm, Dialog } from "../components/dialog";
+import { Confirm, Dialog, DialogFoot } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
@@ -87,9 +87,9 @@ function KeyForm({ apiKey, onClose, onSaved }: FormProps) {
         {error?.fields.scopes && <p class="field-error" id="scopes-error">{error.fields.scopes}</p>}
         <TagInput label={t("key.tags")} hint={t("optional")} error={error?.fields.tags} tags={tags} onChange={setTags} />
         <TextField label={t("key.expires")} hint={t("optional")} type="date" value={expires} error={error?.fields.expires_at} onInput={setExpires} />
-        <footer class="dialog-foot">
+        <DialogFoot onClose={onClose} isBusy={isBusy}>
           <SubmitButton isBusy={isBusy}>{apiKey ? t("save") : title}</SubmitButton>
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );
@@ -112,9 +112,9 @@ function Rotation({ apiKey, onClose, onSaved }: Required<FormProps>) {
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
         <SelectField label={t("key.overlap")} hint={t("key.overlap.hint")} value={overlap} options={OVERLAPS.map((each) => [String(each), t(`key.overlap.${each}`)] as const)} onChange={setOverlap} />
-        <footer class="dialog-foot">
+        <DialogFoot onClose={onClose} isBusy={isBusy}>
           <SubmitButton isBusy={isBusy}>{t("key.rotate")}</SubmitButton>
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );

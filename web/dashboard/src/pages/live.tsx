@@ -185,7 +185,8 @@ export default function LivePage() {
   const { visits: received, isOpen, hasGap } = useLiveVisits(turn);
   const { count, isAlive, answered } = useCount(turn);
   const known = received ?? (isOpen && count === 0 ? [] : undefined);
-  const [frozen, setFrozen] = useState<LiveVisit[]>();
+  const [paused, setPaused] = useState<{ frozen: LiveVisit[]; counted: number | undefined }>();
+  const { frozen, counted } = paused ?? { counted: count };
   const visits = known ?? [];
   const shown = (frozen ?? visits).slice(0, SHOWN);
   const fresh = frozen ? visits.filter((visit) => !frozen.includes(visit)).length : 0;
@@ -205,11 +206,11 @@ export default function LivePage() {
       <header class="page-head">
         <h1>{t("live")}</h1>
         <div class="page-actions">
-          <span class={isLost ? "connection connection-lost" : isOpen ? "connection connection-on" : "connection"} role="status">
-            {isLost ? `${t("live.off")} ${answered ? t("health.at", { time: formatClock(answered) }) : ""}` : isOpen ? t("live.on") : t("loading")}
+          <span class={isLost ? "connection connection-lost" : isOpen && !paused ? "connection connection-on" : "connection"} role="status">
+            {isLost ? `${t("live.off")} ${answered ? t("health.at", { time: formatClock(answered) }) : ""}` : !isOpen ? t("loading") : t(paused ? "live.paused" : "live.on")}
           </span>
           {isLost && known && retry}
-          <button type="button" class="button" onClick={() => setFrozen(frozen ? undefined : visits)}>
+          <button type="button" class="button" onClick={() => setPaused(paused ? undefined : { frozen: visits, counted: count })}>
             <Icon name={frozen ? "play" : "pause"} /> {frozen ? t("live.resume", { count: formatCount(fresh) }) : t("live.pause")}
           </button>
         </div>
@@ -220,7 +221,7 @@ export default function LivePage() {
           <dl class="live-counts">
             <div>
               <dt class="muted">{t("live.half.hour")}</dt>
-              <dd class="metric-count">{count === undefined ? bone : <Ticking count={count} />}</dd>
+              <dd class="metric-count">{counted === undefined ? bone : <Ticking count={counted} />}</dd>
             </div>
             <div>
               <dt class="muted">{t("live.countries")}</dt>

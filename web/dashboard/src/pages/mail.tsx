@@ -52,7 +52,7 @@ export default function MailPage() {
       {hasMail && <p class="muted">{t("mail.text")}</p>}
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
-      {data?.mails.length === 0 && <Empty title={t(hasMail ? "mail.none" : "mail.off")} text={t(hasMail ? "mail.none.text" : "mail.off.text")} />}
+      {data?.mails.length === 0 && <Empty icon="mail" title={t(hasMail ? "mail.none" : "mail.off")} text={t(hasMail ? "mail.none.text" : "mail.off.text")} />}
       {data && data.mails.length > 0 && (
         <Table caption={t("mail")} columns={[t("mail.to"), t("state"), [t("created"), "wide-only"], [t("mail.next"), "wide-only"]]} hasActions={false}>
           {data.mails.map((mail) => (

@@ -4,7 +4,7 @@ import { useQuery } from "../api/use_query";
 import { href, navigate } from "../app/router";
 import { can, changeWorkspace, currentUser, currentWorkspace } from "../app/session";
 import { notify } from "../app/toasts";
-import { Confirm, Dialog } from "../components/dialog";
+import { Confirm, Dialog, DialogFoot } from "../components/dialog";
 import { ErrorBox, Skeleton } from "../components/feedback";
 import { SubmitButton } from "../components/field";
 import { Icon } from "../components/icons";
@@ -33,12 +33,9 @@ function RoleDialog({ member, endsWith, onClose, onSaved }: { member: Member; en
         {error && <ErrorBox error={error} />}
         <RoleField role={role} onChange={setRole} />
         <p role="status">{endsWith(role)}</p>
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {t("cancel")}
-          </button>
+        <DialogFoot onClose={onClose}>
           <SubmitButton isBusy={isBusy}>{t("save")}</SubmitButton>
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );
@@ -60,7 +57,7 @@ function MemberRow({ member, items }: { member: Member; items: MenuItem[] }) {
 
 function MemberTable({ members, itemsOf }: { members: Member[]; itemsOf: (member: Member) => MenuItem[] }) {
   return (
-    <Table caption={t("members")} columns={[t("member"), t("role"), [t("member.since"), "wide-only"]]}>
+    <Table class="users" caption={t("members")} columns={[t("member"), t("role"), [t("member.since"), "wide-only"]]}>
       {members.map((member) => (
         <MemberRow member={member} items={itemsOf(member)} key={member.user_id} />
       ))}

@@ -14,13 +14,14 @@ import { t } from "../i18n";
 import { filterQuery, filtersOf } from "../lib/filters";
 import { rangeOf } from "../lib/range";
 import { workspaceSource } from "../lib/sources";
+import { loadTags } from "../lib/tags";
 
 const POLL_MS = 10_000;
 const TOP = 8;
 
 /** Chooses whether all links are shown together, or those with a tag. */
 function TagChoice({ tag }: { tag: string | undefined }) {
-  const { data } = useQuery("tags", (signal) => unwrap(api.GET("/api/tags", { signal })));
+  const { data } = useQuery("tags", loadTags);
   const tags = [...new Set([...(data?.tags ?? []).map((each) => each.name), ...(tag ? [tag] : [])])];
   if (tags.length === 0) return null;
   const choices: Choice[] = [{ id: "", text: t("links.all"), group: "", isOn: !tag }, ...tags.map((each) => ({ id: each, text: each, group: t("tag"), mark: <Dot tag={each} />, isOn: each === tag }))];

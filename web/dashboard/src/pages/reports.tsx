@@ -113,7 +113,8 @@ export default function ReportsPage() {
         <SelectField isLabelHidden label={t("state")} value={state} options={STATES.map((each) => [each, t(`report.state.${each}`)] as const)} onChange={(next) => setParams({ state: next === "open" ? "" : next, cursor: "" })} />
       </header>
       <p role="status" class={done && "note"}>
-        {done && t(`report.block.done.${done.kind}`, { name: done.name })} {done && state === "open" && <a href={href("/admin/reports", { state: "closed" })}>{t("report.show.closed")}</a>}
+        {done && `${t(`report.block.done.${done.kind}`, { name: done.name })} `}
+        {done && state === "open" && <a href={href("/admin/reports", { state: "closed" })}>{t("report.show.closed")}</a>}
       </p>
       {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}

@@ -58,14 +58,15 @@ function ShareRow({ share, creator, onEdit, onAgain, onRevoke }: RowProps) {
   return (
     <tr>
       <td>
-        <strong>{nameOf(share)}</strong> {!share.active && <span class="badge badge-expired">{t("shares.ended")}</span>}
+        {share.title && <strong>{share.title} </strong>}
+        {!share.active && <span class="badge badge-expired">{t("shares.ended")}</span>}
         <div>
           <a href={place}>{subjectOf(share)}</a>
         </div>
         <div class="narrow-only hint">
           {t("password")}: {password} · {t("last.used")}: {used} · {t("expires")}: {ends}
         </div>
-        {creator && <div class="hint">{t("created.by", { name: creator, time: formatDate(share.created_at) })}</div>}
+        <div class="hint">{creator ? t("created.by", { name: creator, time: formatDate(share.created_at) }) : t("created.at", { time: formatDate(share.created_at) })}</div>
       </td>
       <td class="wide-only muted">{password}</td>
       <td class="wide-only muted">{used}</td>
@@ -87,7 +88,7 @@ export default function SharesPage() {
   const [editing, setEditing] = useState<Share>();
   const [making, setMaking] = useState<Pick<ShareDialogProps, "subject" | "choices" | "name">>();
   const [revoking, setRevoking] = useState<Share>();
-  const subjects = useQuery(can("editor") ? "share subjects" : null, loadSubjects).data ?? [];
+  const subjects = useQuery(can("editor") ? "share subjects" : null, loadSubjects).data;
   const action = useAction();
   const creatorOf = useCreators();
   const revoke = (share: Share) =>
@@ -102,20 +103,21 @@ export default function SharesPage() {
     setMaking(undefined);
     reload();
   };
+  const make = subjects && subjects.length > 0 && (
+    <button type="button" class="button button-primary" onClick={() => setMaking({ choices: subjects, name: t("shares.new") })}>
+      <Icon name="plus" /> {t("shares.new")}
+    </button>
+  );
   return (
     <>
       <header class="page-head">
         <h1>{t("shares")}</h1>
-        {data && subjects.length > 0 && (
-          <button type="button" class="button button-primary" onClick={() => setMaking({ choices: subjects, name: t("shares.new") })}>
-            <Icon name="plus" /> {t("shares.new")}
-          </button>
-        )}
+        {data && data.shares.length > 0 && make}
       </header>
       {can("editor") && data && data.shares.length > 0 && <p class="hint">{t("shares.how")}</p>}
       {(error ?? action.error) && <ErrorBox error={(error ?? action.error)!} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
-      {data?.shares.length === 0 && <Empty icon="send" title={t("shares.none")} text={t(can("editor") ? "shares.none.text" : "viewer.text")} />}
+      {data?.shares.length === 0 && <Empty icon="send" title={t("shares.none")} text={t(can("editor") ? "shares.none.text" : "viewer.text")}>{subjects?.length === 0 ? <a class="button" href={href("/links")}>{t("overview.none.action")}</a> : make}</Empty>}
       {data && data.shares.length > 0 && (
         <Table class="shares" caption={t("shares")} columns={[t("title"), ...[t("password"), t("last.used"), t("expires")].map((head) => [head, "wide-only"] as const)]}>
           {data.shares.map((share) => (

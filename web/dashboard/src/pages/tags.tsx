@@ -4,7 +4,7 @@ import { useQuery } from "../api/use_query";
 import { href, setParams, usePlace } from "../app/router";
 import { can } from "../app/session";
 import { notify } from "../app/toasts";
-import { Confirm, Dialog } from "../components/dialog";
+import { Confirm, Dialog, DialogFoot } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
@@ -60,12 +60,9 @@ function RenameDialog({ tag, tags, onClose, onSaved, isMerge }: DialogProps & { 
         <p role="status">
           {mergeText ?? (name !== tag.name && name !== "" && tn("tag.rename.text", tag.links, { name }))}
         </p>
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {t("cancel")}
-          </button>
+        <DialogFoot onClose={onClose}>
           <SubmitButton isBusy={isBusy}>{t(target ? "tag.merge.action" : "tag.rename")}</SubmitButton>
-        </footer>
+        </DialogFoot>
       </form>
       {isAsking && mergeText && <Confirm title={t("tag.merge.action")} text={mergeText} action={t("tag.merge")} onConfirm={save} onClose={() => setAsking(false)} />}
     </Dialog>
@@ -174,7 +171,7 @@ export default function TagsPage() {
       {!data && !error && <Skeleton lines={6} height={44} />}
       {data && tags.length === 0 && (
         <Empty icon="tag" title={t("tags.none")} text={t(can("editor") ? "tags.none.text" : "viewer.text")}>
-          <a class="button button-primary" href={href("/links")}>
+          <a class="button" href={href("/links")}>
             {t("overview.none.action")}
           </a>
         </Empty>

@@ -4,7 +4,7 @@ import { useQuery } from "../api/use_query";
 import { href, navigate, setParams, usePlace } from "../app/router";
 import { currentUser } from "../app/session";
 import { notify } from "../app/toasts";
-import { Confirm, Dialog } from "../components/dialog";
+import { Confirm, Dialog, DialogFoot } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { FilterField, SelectField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
@@ -40,9 +40,9 @@ function QuotaDialog({ user, onClose, onSaved }: { user: Account; onClose: () =>
         {error && <ErrorBox error={error} />}
         <SelectField label={t("quota")} value={kind} options={[["default", t("default")], ["unlimited", t("unlimited")], ["number", t("quota.number")]]} onChange={setKind} />
         {kind === "number" && <TextField label={t("quota.number")} hint={t("quota.hint")} type="number" required min={0} max={1_000_000_000} autofocus value={limit} error={error?.fields.links_per_day} onInput={setLimit} />}
-        <footer class="dialog-foot">
+        <DialogFoot onClose={onClose} isBusy={isBusy}>
           <SubmitButton isBusy={isBusy}>{t("save")}</SubmitButton>
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );
@@ -126,7 +126,7 @@ export default function UsersPage() {
       {data?.users.length === 0 && <Empty icon="search" title={t("users.none")} />}
       {data && data.users.length > 0 && (
         <div class="card table-card">
-          <table class="table">
+          <table class="table users">
             <caption class="visually-hidden">{t("users")}</caption>
             <thead>
               <tr>

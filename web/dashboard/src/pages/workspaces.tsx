@@ -4,7 +4,7 @@ import { useQuery } from "../api/use_query";
 import { useMayCreateWorkspace } from "../app/instance";
 import { inWorkspace, setParams, usePlace } from "../app/router";
 import { currentUser } from "../app/session";
-import { Dialog } from "../components/dialog";
+import { Dialog, DialogFoot } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
@@ -30,9 +30,9 @@ function NewWorkspace({ onClose }: { onClose: () => void }) {
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
         <TextField label={t("name")} hint={t("workspace.name.hint")} required autofocus maxLength={100} autocomplete="off" value={name} error={error?.fields.name} onInput={setName} />
-        <footer class="dialog-foot">
+        <DialogFoot onClose={onClose} isBusy={isBusy}>
           <SubmitButton isBusy={isBusy}>{t("workspace.create")}</SubmitButton>
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );
