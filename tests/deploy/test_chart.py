@@ -276,6 +276,9 @@ WRONG = [
     ("a network of too many groups", {"kafka": {"network": {"cidrs": ["1:2:3:4:5:6:7:8::/128"]}}}, "kafka.network: 1:2:3:4:5:6:7:8::/128 must be a network"),
     ("a peer of two kinds", {"kafka": {"network": {"peers": [{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}]}}}, "kafka.network.peers.0: Must have at most 1 properties"),
     ("an exception from another network", {"kafka": {"network": {"peers": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16", "192.168.0.0/16"]}}]}}}, "192.168.0.0/16 must be a part of the network"),
+    ("an hour that no day has", {"dayTwo": {"backup": {"schedule": "0 99 * * *"}}}, "dayTwo.backup.schedule: Must not validate"),
+    ("a label with a space", {"linksApi": {"pods": {"labels": {"team": "links and more"}}}}, "linksApi.pods.labels.team: Does not match pattern"),
+    ("a label of no name", {"pods": {"nodeSelector": {"/zone": "a"}}}, 'Property name of "/zone" does not match'),
     ("a Secret's key without the Secret", {"janitor": {"secretKeys": {"pg-url": {"key": "uri"}}}}, "janitor.secretKeys.pg-url: name is required"),
 ]
 
