@@ -235,11 +235,10 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 	static const char missing[] = "Authentication required. Send Authorization: Bearer <access "
 				      "token or API key>, or X-Api-Key: <API key>.";
 	static const char *const bad[] = {
-		[REQUEST_ACCESS_TOKEN] = "The access token is invalid or has expired. That of a "
-					 "share is for /api/shared only.",
-		[REQUEST_API_KEY] =
-			"The API key is invalid or has expired. X-Api-Key takes API keys only; "
-			"send access tokens as Authorization: Bearer.",
+		[REQUEST_ACCESS_TOKEN] = "The access token is invalid. That of a share is for "
+					 "/api/shared only.",
+		[REQUEST_API_KEY] = "The API key is invalid. X-Api-Key takes API keys only; send "
+				    "access tokens as Authorization: Bearer.",
 		[REQUEST_SESSION] = "The session is invalid or has expired.",
 		[REQUEST_SHARE] = "The access token of the share is invalid or has expired, or the "
 				  "share has ended. POST /api/shared/access gives a new one.",
@@ -253,12 +252,16 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 	const struct request_credentials *sent = &r->credentials;
 	bool is_bad = login == REQUEST_AUTH_INVALID;
 	const char *kind = is_bad ? kinds[sent->kind] : "credentials-missing";
-	if (is_bad && sent->is_expired)
-		kind = sent->kind == REQUEST_API_KEY ? "key-expired" : "token-expired";
+	const char *detail = is_bad ? bad[sent->kind] : missing;
+	if (is_bad && sent->is_expired) {
+		bool is_key = sent->kind == REQUEST_API_KEY;
+		kind = is_key ? "key-expired" : "token-expired";
+		detail = is_key ? "The API key has expired." : "The access token has expired.";
+	}
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
 	                               is_bad ? "Bearer realm=\"waymark\", error=\"invalid_token\""
 	                                      : "Bearer realm=\"waymark\"");
-	return response_problem(r, 401, kind, is_bad ? bad[sent->kind] : missing);
+	return response_problem(r, 401, kind, detail);
 }
 
 enum http_progress response_other_workspace(struct request *r)

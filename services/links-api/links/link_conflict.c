@@ -32,9 +32,12 @@ const char *link_conflict_describe(const struct link_conflict *conflict,
 	if (id->is_deleted)
 		http_problem_add_field(fields, "/external_id", "external-id-deleted", DELETED,
 		                       id->link_id, id->link_id);
+	else if (id->link_id != 0)
+		http_problem_add_field(fields, "/external_id", "external-id-taken",
+		                       "is that of your link %" PRId64, id->link_id);
 	else if (id->is_used)
 		http_problem_add_field(fields, "/external_id", "external-id-taken",
-		                       "is the one of another link of the workspace");
+		                       "is that of another link of the workspace");
 	bool has_two = fields->count == 2;
 	snprintf(detail, RESPONSE_DETAIL_SIZE, "Conflict: %s %s%s%s%s%s.",
 	         fields->field[0].pointer + 1, fields->field[0].detail, has_two ? "; " : "",

@@ -109,10 +109,10 @@ struct link_history_query {
 };
 
 /* Nobody but the janitor makes a link EXPIRED. */
-#define TYPE_OF_ACTOR                                                                               \
-	"CASE WHEN c.key_id IS NOT NULL THEN 'api_key' WHEN m.user_id IS NOT NULL THEN 'user' "     \
-	"WHEN c.actor_id IS NOT NULL THEN 'administrator' WHEN c.change = 'expired' THEN 'system' " \
-	"ELSE 'unknown' END"
+#define TYPE_OF_ACTOR                                                                                  \
+	"CASE WHEN c.key_id IS NOT NULL THEN 'api_key' WHEN m.user_id IS NOT NULL THEN 'user' "        \
+	"WHEN u.role = 'admin' THEN 'administrator' WHEN c.actor_id IS NOT NULL THEN 'former_member' " \
+	"WHEN c.change = 'expired' THEN 'system' ELSE 'unknown' END"
 
 enum column { VERSION, AT, CHANGE, TYPE, USER_ID, KEY_ID, KEY_NAME, FIELDS };
 
@@ -168,6 +168,7 @@ static enum err list_changes(struct pg_conn *conn, const struct link_history_que
 		"SELECT c.version, c.at, c.change, " TYPE_OF_ACTOR
 		", m.user_id, c.key_id, k.name, c.fields FROM link_history c "
 		"LEFT JOIN members m ON m.workspace_id = $2 AND m.user_id = c.actor_id "
+		"LEFT JOIN users u ON u.id = c.actor_id "
 		"LEFT JOIN api_keys k ON k.id = c.key_id AND k.workspace_id = $2 "
 		"WHERE c.link_id = $1 AND c.version < $3 "
 		"ORDER BY c.version DESC LIMIT $4",

@@ -1,6 +1,7 @@
 """Links and accounts as their owners use them in the dashboard: in Chromium, on the real services."""
 
 import base64
+import json
 import re
 import time
 import urllib.parse
@@ -571,6 +572,8 @@ def test_several_links_are_tagged_disabled_and_deleted_and_each_can_be_undone(pa
 
     def undo(text):
         expect(page.get_by_role("status")).to_contain_text(text)
+        # A deletion also says until when it can be undone.
+        assert "deleted" in text or page.locator(".toast").last.bounding_box()["height"] < 60, "text and buttons stand on one line"
         page.get_by_role("button", name="Undo").click()
         wait_until(lambda: state() == before, "the links to be as they were")
 
@@ -582,6 +585,7 @@ def test_several_links_are_tagged_disabled_and_deleted_and_each_can_be_undone(pa
     dialog.get_by_role("button", name="Save", exact=True).click()
     wait_until(lambda: state() == [("active", [f"own{i}", "new"]) for i in range(3)], "the tags to be changed")
     undo("3 links changed.")
+    expect(page.get_by_role("status")).to_contain_text("3 links restored.")
     user.call("PATCH", f"/api/links/{links[0]['id']}", {"state": "disabled"})
     before = state()
     expect(row(page, links[0]["slug"])).to_contain_text("Disabled")
@@ -765,7 +769,15 @@ def test_sessions_are_revoked_only_after_a_question_and_equal_ones_together(page
 def test_a_second_factor_is_set_up_and_asked_for_at_the_next_login(page, window, user):
     window.goto("/account")
     card = page.locator("section").filter(has=page.get_by_role("heading", name="Second factor"))
+    # As the server answers a login of more than ten minutes ago.
+    too_old = json.dumps({"type": "/problems/wrong-password", "title": "Wrong password", "status": 403})
+    page.route("**/auth/second-factor", lambda route: route.fulfill(status=403, content_type="application/problem+json", body=too_old) if route.request.method == "POST" else route.continue_())
     card.get_by_role("button", name="Set up").press("Enter")
+    expect(card.get_by_label("Current password")).to_be_focused()
+    expect(card.get_by_label("Current password")).to_have_accessible_description("You logged in a while ago. Enter your password to go on.")
+    page.unroute_all()
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
     code = card.get_by_label("Code", exact=True)
     code.fill("000000")
     card.get_by_role("button", name="Turn on").press("Enter")

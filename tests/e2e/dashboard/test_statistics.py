@@ -241,7 +241,7 @@ def test_every_sheet_of_a_phone_lies_above_its_bar_and_scrolls(browser, user, vi
     link = user.create()
     visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
     user.wait_for_visits(link["id"], 1)
-    window = browser.open(viewport={"width": 390, "height": 560}, has_touch=True)
+    window = browser.open(viewport={"width": 390, "height": 560}, has_touch=True, reduced_motion="reduce")
     page = window.page
     window.login(user.email)
     for path, buttons, number in (("/statistics", ".range-steps [aria-haspopup]", 1), ("/statistics", ".switcher [aria-haspopup]", 1), ("/links", ".cell-actions [aria-haspopup]", 1), ("/links", ".filter-bar [aria-haspopup]", 2), ("/links", ".sidebar-foot [aria-haspopup]", 1)):
@@ -262,7 +262,7 @@ def test_the_bar_of_a_phone_is_one_line_and_its_sheet_has_the_rest(browser, user
     for address in (BERLIN, GOOGLE):
         visitor.follow(link["slug"], address=address, agent=CHROME)
     user.wait_for_visits(link["id"], 2)
-    window = browser.open(viewport={"width": 360, "height": 700}, has_touch=True, is_mobile=True)
+    window = browser.open(viewport={"width": 360, "height": 700}, has_touch=True, is_mobile=True, reduced_motion="reduce")
     page = window.page
     window.login(user.email)
     window.goto("/statistics?from=2025-12-31&to=2026-12-30&country=DE&compare=1")

@@ -345,7 +345,7 @@ def test_two_tabs_save_the_same_link_and_both_are_asked_field_by_field(page, win
     form.get_by_label("Title", exact=True).fill("Mine")
     assert user.call("PATCH", f"/api/links/{link['id']}", {"title": "Theirs", "original_url": "https://example.com/theirs"}).status == 200
     form.get_by_role("button", name="Save", exact=True).click()
-    conflict = page.get_by_role("dialog", name="Somebody else saved meanwhile")
+    conflict = page.get_by_role("dialog", name="Changed elsewhere meanwhile")
     rows = conflict.get_by_role("row")
     expect(rows).to_have_count(3)
     title = rows.filter(has=page.get_by_role("rowheader", name="Title"))
@@ -371,7 +371,7 @@ def test_a_draft_that_is_older_than_the_link_asks_when_it_is_back(page, window, 
     expect(page.get_by_role("dialog")).to_have_count(1)
     assert user.call("PATCH", f"/api/links/{link['id']}", {"title": "Theirs"}).status == 200
     page.reload()
-    conflict = page.get_by_role("dialog", name="Somebody else saved meanwhile")
+    conflict = page.get_by_role("dialog", name="Changed elsewhere meanwhile")
     expect(conflict.get_by_role("row")).to_have_count(2)
     expect(conflict.get_by_role("radio", name="Mine")).to_be_checked()
     conflict.get_by_role("button", name="Save this version").click()

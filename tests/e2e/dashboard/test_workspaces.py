@@ -265,7 +265,7 @@ def test_an_editor_makes_links_and_moves_them_to_a_workspace_of_their_own_and_ba
     expect(page.get_by_role("button", name="Invite")).to_have_count(0)
     page.get_by_role("link", name="Settings", exact=True).click()
     expect(page.get_by_text("Your role here: Editor")).to_be_visible()
-    expect(page.get_by_role("main").get_by_role("button")).to_have_text(["Leave"])
+    expect(page.get_by_role("main").get_by_role("button")).to_have_text(["Leave Acme"])
     page.get_by_role("link", name="API keys").click()
     page.get_by_role("button", name="Create API key").first.click()
     expect(page.get_by_label("See members and settings")).to_be_visible()

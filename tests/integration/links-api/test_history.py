@@ -5,7 +5,7 @@ import string
 
 import pytest
 from clients import Api
-from users import User
+from users import User, join, leave
 
 KEPT = 100
 NOBODY = {"type": "unknown", "user_id": None, "key_id": None, "key_name": None}
@@ -105,6 +105,16 @@ def test_an_administrator_is_not_named(owner, service, database):
     assert newest(admin, link)[1] == ADMINISTRATOR
     own = admin.create()
     assert newest(admin, own)[1] == by(admin), "an administrator is the user of their own links"
+
+
+def test_somebody_who_has_left_is_a_former_member_to_those_who_stay(owner, service, database):
+    link = owner.create()
+    member = User(service, database)
+    join(database, member, owner.id, "editor")
+    assert member.call("PATCH", f"/api/workspaces/{owner.id}/links/{link['id']}", {"title": "x"}).status == 200
+    assert newest(owner, link)[1] == by(member)
+    leave(database, member, owner.id)
+    assert newest(owner, link)[1] == {**NOBODY, "type": "former_member"}
 
 
 def test_the_janitor_is_the_system(owner, database):

@@ -124,7 +124,7 @@ def test_an_expired_key_is_refused(user, database, expect):
     api.token = insert_api_key(database, user.id, SCOPES)
     assert api.call("GET", "/api/links").status == 200
     api.token = insert_api_key(database, user.id, SCOPES, "-1 second")
-    expect(api.call("GET", "/api/links"), 401)
+    assert expect(api.call("GET", "/api/links"), 401)["detail"] == "The API key has expired."
 
 
 def test_a_key_keeps_the_requested_expiry(user, database):

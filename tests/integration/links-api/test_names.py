@@ -217,7 +217,9 @@ def test_an_api_key_limited_to_tags_does_not_see_the_names_of_others(owner, expe
     for external_id in ("hidden", "fresh"):
         assert put(key, external_id).status == 403, "a new link needs a tag of the key"
         assert put(key, external_id, {"If-Match": '"v1"'}, tags=["shown"]).status == 412
-    assert expect(put(key, "hidden", tags=["shown"]), 409, "/external_id")["type"] == "/problems/external-id-taken", "as POST answers"
+    problem = expect(put(key, "hidden", tags=["shown"]), 409, "/external_id")
+    assert problem["type"] == "/problems/external-id-taken", "as POST answers"
+    assert str(hidden["id"]) not in problem["detail"], "a key learns no id of what it does not see"
     assert [put(key, "fresh", tags=["shown"]).status for _ in range(2)] == [201, 200]
     assert put(key, "shown", title="x").json["link"]["tags"] == ["shown"]
 
@@ -239,13 +241,13 @@ def test_an_external_id_is_kept_changed_and_taken_away(owner, expect):
 
 def test_an_external_id_is_of_one_link_in_a_workspace(owner, service, database, expect):
     taken = unique("id")
-    named(owner, external_id=taken)
-    second = named(owner)
+    first, second = named(owner, external_id=taken), named(owner)
     for answer in (
         owner.call("POST", "/api/links", {"original_url": "https://example.com/", "external_id": taken}),
         owner.call("PATCH", f"/api/links/{second['id']}", {"external_id": taken}),
     ):
-        assert expect(answer, 409, "/external_id")["type"] == "/problems/external-id-taken"
+        problem = expect(answer, 409, "/external_id")
+        assert problem["type"] == "/problems/external-id-taken" and f"your link {first['id']}" in problem["detail"]
     fresh = unique("id")
     items = [{"original_url": "https://example.com/", "external_id": each} for each in (fresh, taken, fresh)]
     results = owner.call("POST", "/api/links/bulk", {"links": items}).json["results"]

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadMoreTexts } from "../../../web/dashboard/src/i18n";
-import { formatShares } from "../../../web/dashboard/src/lib/format";
+import { formatPart } from "../../../web/dashboard/src/lib/format";
 import { sayWays, type Ways } from "../../../web/dashboard/src/lib/summary";
 import { valueOf } from "../../../web/dashboard/src/lib/values";
 
@@ -23,13 +23,10 @@ test("a link's ways are one line", () => {
   assert.equal(sayWays(PLAIN), "");
 });
 
-test("the shares of a list are never more than the whole together", () => {
-  assert.deepEqual(formatShares([1, 1, 1], 3), ["34%", "33%", "33%"]);
-  assert.deepEqual(formatShares([725, 105, 105, 65], 1000), ["73%", "11%", "10%", "6%"]);
-  assert.deepEqual(formatShares([996, 4], 1000), ["100%", "<1%"]);
-  assert.deepEqual(formatShares([1, 1], 3), ["34%", "33%"]);
-  assert.deepEqual(formatShares([0], 1), ["0%"]);
-  assert.deepEqual(formatShares([], 1), []);
+test("equal counts have equal shares", () => {
+  assert.deepEqual([1, 1, 6].map((count) => formatPart(count, 8)), ["13%", "13%", "75%"]);
+  assert.deepEqual([996, 4, 0].map((count) => formatPart(count, 1000)), ["100%", "<1%", "0%"]);
+  assert.equal(formatPart(0, 0), "0%");
 });
 
 test("a country is read by its name or its code, and never by its first letters", () => {

@@ -51,9 +51,10 @@ export function undoLast(): void {
   toast.undo?.();
 }
 
-/** Into the topmost dialog: what lies behind one can be neither pressed nor heard. */
+/** Into the topmost dialog, as what lies behind one can be neither pressed nor heard, and above a bar at the foot of the window. */
 export function homeToasts(): void {
   const box = document.querySelector(".toasts");
+  box?.classList.toggle("is-raised", document.querySelector(".selection-bar:not(.is-leaving), .action-bar") !== null);
   const home = (box?.childElementCount && [...document.querySelectorAll("dialog[open]")].pop()) || document.querySelector(".toasts-home");
   if (box && box.parentNode !== home) home?.append(box);
 }

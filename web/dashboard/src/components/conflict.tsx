@@ -31,7 +31,7 @@ export function Conflict<T, F extends keyof T & string>({ base, mine, theirs, fi
     <Dialog isWide title={t("conflict.title")} onClose={onClose}>
       <form class="form" onSubmit={submit}>
         <p>{t(asked.length > 0 ? "conflict.text" : "conflict.none")}</p>
-        <table class="table conflict">
+        <table class="table conflict" hidden={differing.length === 0}>
           <thead>
             <tr>
               <td />

@@ -5,6 +5,9 @@ import { t } from "../i18n";
 import { leave } from "../lib/leave";
 import { Icon } from "./icons";
 
+/** In elements. */
+const LARGE = 150;
+
 interface Props {
   title: string;
   onClose: () => void;
@@ -33,13 +36,12 @@ export function Dialog({ title, onClose, children, isSheet = false, isWide = fal
     return () => {
       dialog.close();
       homeToasts();
-      const scrolled = [dialog, ...dialog.querySelectorAll(".editor-main")].map((each) => [each, each.scrollTop] as const);
       const home = dialog.parentElement?.closest("dialog[open]") ?? document.body;
       // Once a dialog above this one is closed too: nothing below it takes the focus.
       queueMicrotask(() => {
         if (opener instanceof HTMLElement) opener.focus();
-        leave(dialog, home);
-        for (const [each, top] of scrolled) each.scrollTop = top;
+        // To draw a large one again would keep the page from its next key for longer than the motion is worth.
+        if (dialog.getElementsByTagName("*").length < LARGE) leave(dialog, home);
       });
     };
   }, []);

@@ -73,7 +73,7 @@ function authorOf({ by }: Change, nameOf: (id: number | null) => string | undefi
   const name = by.type === "user" && nameOf(by.user_id);
   if (name) return name;
   const user = (currentWorkspace()?.members ?? 1) > 1 ? "history.member" : "history.owner";
-  return t(({ user, administrator: "role.admin", system: "history.system", unknown: "unknown" } as const)[by.type]);
+  return t(({ user, administrator: "role.admin", former_member: "history.former", system: "history.system", unknown: "unknown" } as const)[by.type]);
 }
 
 const isList = (value: unknown): value is object[] => Array.isArray(value) && typeof value[0] === "object";

@@ -21,8 +21,8 @@ export function LeaveButton({ workspace }: { workspace: Workspace }) {
   return (
     <>
       {error && <ErrorBox error={error} />}
-      <button type="button" class="button" aria-label={t("member.leave.of", { name })} onClick={() => setAsking(true)}>
-        {t("member.leave")}
+      <button type="button" class="button" onClick={() => setAsking(true)}>
+        {t("member.leave.of", { name })}
       </button>
       {isAsking && <Confirm title={t("member.leave.title", { name })} text={t("member.leave.text")} action={t("member.leave")} onConfirm={leave} onClose={() => setAsking(false)} />}
     </>

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Link } from "../api/client";
 import { href, navigate } from "../app/router";
 import { can, useMoveTargets } from "../app/session";
@@ -191,6 +191,56 @@ interface Props {
   onChanged: (link: Link, deleted?: Link[]) => void;
 }
 
+interface RowProps extends Pick<Props, "onEdit" | "onTag" | "onChanged"> {
+  link: Link;
+  creator: string | undefined;
+  isChosen: boolean;
+  isKept: boolean;
+  canSelect: boolean;
+  onToggle: (isOn: boolean) => void;
+}
+
+/** Drawn again only if what it shows has changed: otherwise each form that opens above the list would draw all rows. */
+function Row(props: RowProps) {
+  const { link, creator, isChosen, isKept, canSelect } = props;
+  const last = useRef(props);
+  last.current = props;
+  return useMemo(
+    () => (
+      <tr id={`link-${link.id}`} class={link.state === "deleted" ? "is-deleted" : isChosen ? "is-selected" : undefined}>
+        {canSelect && (
+          <td class="cell-check">
+            {!isKept && (
+              <label>
+                <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={isChosen} onChange={(event) => last.current.onToggle(event.currentTarget.checked)} />
+              </label>
+            )}
+          </td>
+        )}
+        <td class="cell-link" title={t("created.at", { time: formatTime(link.created_at) })}>
+          <LinkCell link={link} creator={creator} onTag={(tag) => last.current.onTag(tag)} />
+        </td>
+        <td class="wide-only cell-days">
+          <div class="days">
+            <Sparkline counts={link.daily_humans ?? []} />
+            <span class="number">{formatCount((link.daily_humans ?? []).reduce((sum, count) => sum + count, 0))}</span>
+          </div>
+        </td>
+        <td class={link.humans > 0 ? "number strong" : "number muted"} title={link.bots > 0 ? `${t("bots")} ${formatCount(link.bots)}` : undefined}>
+          <Ticking count={link.humans} />
+        </td>
+        <td class="wide-only muted number" title={link.last_visited_at ? formatTime(link.last_visited_at) : undefined}>
+          {link.last_visited_at ? formatRelative(link.last_visited_at) : t("never")}
+        </td>
+        <td class="cell-actions">
+          <LinkActions isMenuOnly link={link} onEdit={(edited) => last.current.onEdit(edited)} onChanged={(deleted) => last.current.onChanged(link, deleted)} />
+        </td>
+      </tr>
+    ),
+    [link, creator, isChosen, isKept, canSelect],
+  );
+}
+
 export function LinkTable({ links, drawn, kept, selected, order, onSort, onSelect, onEdit, onTag, onChanged }: Props) {
   useTagColors();
   const canSelect = can("editor");
@@ -226,35 +276,7 @@ export function LinkTable({ links, drawn, kept, selected, order, onSort, onSelec
       </thead>
       <tbody>
         {drawn.map((link) => (
-          <tr key={link.id} id={`link-${link.id}`} class={link.state === "deleted" ? "is-deleted" : selected.has(link.id) ? "is-selected" : undefined}>
-            {canSelect && (
-              <td class="cell-check">
-                {!kept.has(link.id) && (
-                  <label>
-                    <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />
-                  </label>
-                )}
-              </td>
-            )}
-            <td class="cell-link" title={t("created.at", { time: formatTime(link.created_at) })}>
-              <LinkCell link={link} creator={creatorOf(link.created_by)} onTag={onTag} />
-            </td>
-            <td class="wide-only cell-days">
-              <div class="days">
-                <Sparkline counts={link.daily_humans ?? []} />
-                <span class="number">{formatCount((link.daily_humans ?? []).reduce((sum, count) => sum + count, 0))}</span>
-              </div>
-            </td>
-            <td class={link.humans > 0 ? "number strong" : "number muted"} title={link.bots > 0 ? `${t("bots")} ${formatCount(link.bots)}` : undefined}>
-              <Ticking count={link.humans} />
-            </td>
-            <td class="wide-only muted number" title={link.last_visited_at ? formatTime(link.last_visited_at) : undefined}>
-              {link.last_visited_at ? formatRelative(link.last_visited_at) : t("never")}
-            </td>
-            <td class="cell-actions">
-              <LinkActions isMenuOnly link={link} onEdit={onEdit} onChanged={(deleted) => onChanged(link, deleted)} />
-            </td>
-          </tr>
+          <Row key={link.id} link={link} creator={creatorOf(link.created_by)} isChosen={selected.has(link.id)} isKept={kept.has(link.id)} canSelect={canSelect} onToggle={(isOn) => toggle(link.id, isOn)} onEdit={onEdit} onTag={onTag} onChanged={onChanged} />
         ))}
       </tbody>
     </table>

@@ -4,7 +4,7 @@ import { currentZone } from "../app/settings";
 import { type Key, t } from "../i18n";
 import { fileName, formatCsv, saveCsv } from "../lib/download";
 import { type Dimension, type Filter, filterQuery, rememberValues } from "../lib/filters";
-import { formatCount, formatShares, formatValue } from "../lib/format";
+import { formatCount, formatPart, formatValue } from "../lib/format";
 import type { Range } from "../lib/range";
 import type { Source, Values } from "../lib/sources";
 import { Change } from "./change";
@@ -67,7 +67,6 @@ const nameOf = (dimension: Dimension, item: Row) => item.name ?? formatValue(ite
 function Bars({ dimension, items, all, totals, bots, isCompared, onPick }: BarsProps) {
   const counts = all.map((item) => shownCount(item, bots));
   const max = Math.max(1, ...counts);
-  const shares = formatShares(counts, Math.max(1, shownCount(totals, bots)));
   return (
     <table class="bars">
       <colgroup>
@@ -96,7 +95,7 @@ function Bars({ dimension, items, all, totals, bots, isCompared, onPick }: BarsP
                 </button>
               </th>
               <td class="number strong">{formatCount(shownCount(item, bots))}</td>
-              <td class="number muted">{isCompared ? item.compared && <Change count={shownCount(item, bots)} before={shownCount(item.compared, bots)} /> : shares[all.indexOf(item)]}</td>
+              <td class="number muted">{isCompared ? item.compared && <Change count={shownCount(item, bots)} before={shownCount(item.compared, bots)} /> : formatPart(shownCount(item, bots), shownCount(totals, bots))}</td>
             </tr>
           );
         })}
@@ -170,12 +169,12 @@ function AllValues({ source, dimension, turn, onPick, onClose, onHosts, ...quest
 }
 
 /** The height of the tallest content so far: what stands below does not move when another tab is chosen. */
-function useTallest(of: unknown) {
+function useTallest(rows: number | undefined) {
   const content = useRef<HTMLDivElement>(null);
   const [height, setHeight] = useState(0);
   useLayoutEffect(() => {
-    if (of) setHeight((last) => Math.max(last, content.current?.offsetHeight ?? 0));
-  }, [of]);
+    if (rows) setHeight((last) => Math.max(last, content.current?.offsetHeight ?? 0));
+  }, [rows]);
   return { content, style: { minHeight: `${height}px` } };
 }
 
@@ -208,7 +207,7 @@ export function Panel({ source, title, dimensions, turn, hasMap = false, onPick,
   const own = useValues(source, hasMap && dimension === "country" ? undefined : dimension, question, rows, turn);
   const { data, error, reload } = hasMap && dimension === "country" ? countries : own;
   const items = useRows({ source, turn, ...question }, dimension, data?.items.slice(0, rows), () => setDimension("referrer_host"));
-  const { content, style } = useTallest(items);
+  const { content, style } = useTallest(items?.length);
   return (
     <section class={hasMap ? "card panel panel-places" : "card panel"} aria-label={title}>
       <div class="panel-head">

@@ -29,7 +29,7 @@ function RecoveryCodes({ codes, onDone }: { codes: string[]; onDone: () => void 
       <pre class="secret mono" translate={false} tabIndex={-1}>{text}</pre>
       <div class="button-row">
         <CopyButton isSecret withText text={text} label={t("recovery.copy")} />
-        <button type="button" class="button" onClick={() => saveFile(new Blob([`${text}\n`], { type: "text/plain" }), "waymark-recovery-codes.txt")}>
+        <button type="button" class="button" onClick={() => saveFile(new Blob([`${location.host}\n\n${text}\n`], { type: "text/plain" }), "waymark-recovery-codes.txt")}>
           {t("recovery.save")}
         </button>
         <button type="button" class="button button-primary" onClick={() => setKept(true)}>
@@ -77,6 +77,8 @@ function FirstCode({ offer, onCodes }: { offer: Schemas["SecondFactorSecret"]; o
 function SetUp({ onOffer }: { onOffer: (offer: Schemas["SecondFactorSecret"]) => void }) {
   const [password, setPassword] = useState("");
   const [asksPassword, setAsksPassword] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector("input")?.focus(), [asksPassword]);
   const { error, isBusy, run } = useAction();
   const submit = (event: Event) => {
     event.preventDefault();
@@ -88,10 +90,10 @@ function SetUp({ onOffer }: { onOffer: (offer: Schemas["SecondFactorSecret"]) =>
     );
   };
   return (
-    <form class="form" onSubmit={submit}>
+    <form ref={form} class="form" onSubmit={submit}>
       <p>{t("factor.text")}</p>
       {error && <ErrorBox error={error} />}
-      {asksPassword && <TextField label={t("password.current")} type="password" autocomplete="current-password" required value={password} error={passwordError(error)} onInput={setPassword} />}
+      {asksPassword && <TextField label={t("password.current")} hint={t("factor.again")} type="password" autocomplete="current-password" required value={password} error={passwordError(error)} onInput={setPassword} />}
       <div class="button-row">
         <SubmitButton isBusy={isBusy}>{t("factor.set")}</SubmitButton>
       </div>

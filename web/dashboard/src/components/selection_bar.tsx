@@ -1,6 +1,7 @@
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Link } from "../api/client";
 import { useMoveTargets } from "../app/session";
+import { homeToasts } from "../app/toasts";
 import { t, tn } from "../i18n";
 import { formatCount } from "../lib/format";
 import { lazy } from "../lib/lazy";
@@ -96,6 +97,10 @@ interface SelectionProps {
 export default function SelectionBar({ links, all, onAll, onClear, onDone }: SelectionProps) {
   const root = useRef<HTMLDivElement>(null);
   useLeaving(root);
+  useLayoutEffect(() => {
+    homeToasts();
+    return () => queueMicrotask(homeToasts);
+  }, []);
   const [isEditing, setEditing] = useState(false);
   const [isTagging, setTagging] = useState(false);
   const [isMoving, setMoving] = useState(false);

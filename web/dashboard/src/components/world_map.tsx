@@ -2,7 +2,7 @@ import world from "virtual:world";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
-import { formatCount, formatShares, formatValue } from "../lib/format";
+import { formatCount, formatPart, formatValue } from "../lib/format";
 import { bounded, showing, stepOf, stepsOf, type View, WHOLE, zoomed } from "../lib/world_view";
 import { Icon } from "./icons";
 import { ValueIcon } from "./value_icon";
@@ -134,7 +134,7 @@ export default function WorldMap({ label, visits, onPick, children }: Props) {
             <strong>
               <ValueIcon dimension="country" value={at} /> {name}
             </strong>
-            <span>{count > 0 ? `${t("visits")}: ${formatCount(count)} · ${formatShares(found.map(([, own]) => own), sum)[found.findIndex(([code]) => code === at)]}` : t("panel.empty")}</span>
+            <span>{count > 0 ? `${t("visits")}: ${formatCount(count)} · ${formatPart(count, sum)}` : t("panel.empty")}</span>
           </div>
         )}
         <p class="visually-hidden" aria-live="polite">

@@ -237,7 +237,7 @@ const de: Catalogue = {
   more: "Mehr zeigen",
   "move.action": "Verschieben",
   "move.one": "In anderen Arbeitsbereich verschieben",
-  "move.text": "Nur Mitglieder von {name} sehen sie und ihre Besuche dann. Freigaben enden.",
+  "move.text": "Nur Mitglieder von {name} sehen sie und ihre Besuche dann. Ihre Freigaben enden.",
   "move.to": "In den Arbeitsbereich",
   move_one: "{count} Link verschieben",
   move_other: "{count} Links verschieben",

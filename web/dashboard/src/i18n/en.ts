@@ -173,7 +173,7 @@ export const en = {
   more: "Show more",
   "move.action": "Move",
   "move.one": "Move to another workspace",
-  "move.text": "Only members of {name} will see them and their visits. Shares end.",
+  "move.text": "Only members of {name} will see them and their visits. Their shares end.",
   "move.to": "To the workspace",
   move_one: "Move {count} link",
   move_other: "Move {count} links",

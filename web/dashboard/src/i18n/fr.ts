@@ -243,7 +243,7 @@ const fr: Catalogue = {
   more: "Afficher plus",
   "move.action": "Déplacer",
   "move.one": "Déplacer vers un autre espace",
-  "move.text": "Seuls les membres de {name} les verront, avec leurs visites. Les partages se terminent.",
+  "move.text": "Seuls les membres de {name} les verront, avec leurs visites. Leurs partages se terminent.",
   "move.to": "Vers l’espace",
   move_one: "Déplacer {count} lien",
   move_many: "Déplacer {count} de liens",

@@ -13,17 +13,11 @@ export const formatCompact = (count: number): string =>
 export const formatShare = (share: number): string =>
   intl("NumberFormat", currentLocale(), { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share);
 
-/** Of the counts, in whole percent: with what the largest remainders round up, all of them together are what they are of the sum. */
-export function formatShares(counts: readonly number[], sum: number): string[] {
-  const exact = counts.map((count) => (count * 100) / sum);
-  const total = Math.round(exact.reduce((all, own) => all + own, 0));
-  const missing = total - exact.reduce((all, own) => all + Math.floor(own), 0);
-  const raised = exact.map((_, at) => at).sort((a, b) => (exact[b] as number) % 1 - ((exact[a] as number) % 1)).slice(0, missing);
-  return exact.map((own, at) => {
-    const whole = Math.floor(own) + (raised.includes(at) ? 1 : 0);
-    return whole === 0 && own > 0 ? `<${formatShare(0.01)}` : formatShare(whole / 100);
-  });
-}
+/** In whole percent, so equal counts have equal shares; a list of them may add up to 99% or 101%. */
+export const formatPart = (count: number, sum: number): string => {
+  const whole = Math.round((count * 100) / Math.max(1, sum));
+  return whole === 0 && count > 0 ? `<${formatShare(0.01)}` : formatShare(whole / 100);
+};
 
 /** A change of 1,000 % and more is told as a multiple, which is shorter. */
 export const formatChange = (share: number): string => share >= 10 ? `× ${formatCompact(share + 1)}` :

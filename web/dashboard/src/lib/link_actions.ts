@@ -36,7 +36,7 @@ export function sayEdited(before: Link, after: Link, done: () => void): void {
   const undo = () =>
     void report(async () => {
       await unwrap(api.PATCH("/api/links/{id}", { ...path, body }));
-      notify(tn("changed", 1));
+      sayRestored([after]);
       done();
     });
   notify(t("link.saved", { url: hostAndSlug(after.short_url) }), changed.length === 0 ? {} : { undo });
@@ -61,10 +61,11 @@ function each(links: readonly Link[], act: (link: Link) => Promise<unknown>, say
 /** For a message about one link. */
 const urlOf = ([link]: readonly Link[]) => hostAndSlug(link?.short_url ?? "");
 
+const sayRestored = (restored: readonly Link[]) => notify(tn("restored", restored.length, { url: urlOf(restored) }));
+
 export function restore(links: readonly Link[], done: () => void): Promise<void> {
   const act = (link: Link) => unwrap(api.POST("/api/links/{id}/restore", byId(link)));
-  const say = (restored: readonly Link[]) => notify(tn("restored", restored.length, { url: urlOf(restored) }));
-  return each(links, act, say, done);
+  return each(links, act, sayRestored, done);
 }
 
 /** A filter takes so many values. */
@@ -116,7 +117,7 @@ const setTags = (link: Link, tags: string[]) => unwrap(api.PATCH("/api/links/{id
 export function changeTags(links: readonly Link[], added: readonly string[], removed: readonly string[], done: () => void): Promise<void> {
   const tagsOf = (link: Link) => [...new Set([...link.tags.filter((tag) => !removed.includes(tag)), ...added])];
   const changing = links.filter((link) => tagsOf(link).join() !== link.tags.join());
-  const undo = (changed: readonly Link[]) => () => void each(changed, (link) => setTags(link, link.tags), (back) => notify(tn("changed", back.length)), done);
+  const undo = (changed: readonly Link[]) => () => void each(changed, (link) => setTags(link, link.tags), sayRestored, done);
   return each(changing, (link) => setTags(link, tagsOf(link)), (changed) => notify(tn("changed", changed.length), { undo: undo(changed) }), done);
 }
 
@@ -147,7 +148,7 @@ export function editLinks(links: readonly Link[], editOf: (link: Link) => LinkEd
   const edited = new Map(edits.map(([link, edit]) => [link, edit]));
   const patch = (link: Link, body: LinkEdit) => patiently(() => unwrap(api.PATCH("/api/links/{id}", { ...byId(link), body })));
   const before = (link: Link) => Object.fromEntries((Object.keys(edited.get(link) ?? {}) as (keyof LinkEdit)[]).map((name) => [name, valueOf(link, name)])) as LinkEdit;
-  const undo = (changed: readonly Link[]) => () => void each(changed, (link) => patch(link, before(link)), (back) => notify(tn("changed", back.length)), done);
+  const undo = (changed: readonly Link[]) => () => void each(changed, (link) => patch(link, before(link)), sayRestored, done);
   const act = async (link: Link) => {
     await patch(link, edited.get(link) ?? {});
     onStep();

@@ -354,7 +354,7 @@ export default function BulkPage() {
           <Mapping bulk={bulk} wanted={isChange ? CHANGED : CREATED} onChoose={(columns) => change({ answers: { ...answers, columns: { ...answers.columns, ...columns } } })} />
           {(unknown.length > 0 || visits.length > 0) && (
             <p class="muted">
-              {unknown.length > 0 && t("bulk.unknown", { names: unknown.join(", ") })} {visits.length > 0 && t("bulk.visits", { names: visits.join(", ") })}
+              {[unknown.length > 0 && t("bulk.unknown", { names: unknown.join(", ") }), visits.length > 0 && t("bulk.visits", { names: visits.join(", ") })].filter(Boolean).join(" · ")}
             </p>
           )}
           {!isChange && <TagInput label={t("bulk.tags")} hint={t("tags.hint")} tags={tags} onChange={(now) => change({ tags: now })} />}

@@ -101,6 +101,8 @@ function Heading({ shared, logo }: { shared: Shared; logo: string | undefined })
   const url = shared.link && hostAndSlug(shared.link.short_url);
   const subject = url ?? t("tag.title", { tag: shared.tag ?? "" });
   const title = shared.title || shared.link?.title || subject;
+  // Of the file, too, that somebody prints it into.
+  useEffect(() => void (document.title = title), [title]);
   return (
     <header class="page-head link-head">
       <div class="link-head-text">
