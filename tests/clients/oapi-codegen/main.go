@@ -14,6 +14,9 @@ import (
 	"journey/api"
 )
 
+// What an event of the live stream has as data, which skip-prune keeps.
+var _ api.LiveVisit
+
 // check ends the journey unless err is nil and the call was answered by status.
 func check(err error, what string, got, status int) {
 	if err != nil || got != status {
