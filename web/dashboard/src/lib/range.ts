@@ -84,8 +84,8 @@ export function stepRange(range: Range, step: -1 | 1, now = Date.now()): Params 
   const to = months > 0 ? monthStart(range.from, months * (step + 1)) : addDays(range.to, days * step);
   if (from > today) return undefined;
   const isNow = (preset: Preset) => {
-    if (preset === "month" || preset === "year") return preset === range.compare && firstDay(preset, today) === from;
-    return preset !== "custom" && firstDay(preset, today) === from && endDay(preset, today) === to;
+    if (months > 0) return preset === range.compare && firstDay(preset, today) === from;
+    return !["month", "year", "custom"].includes(preset) && firstDay(preset, today) === from && endDay(preset, today) === to;
   };
   const preset = PRESETS.find(isNow);
   return preset ? { range: preset, from: "", to: "" } : { range: "", from, to: addDays(to, -1) };
