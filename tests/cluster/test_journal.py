@@ -9,7 +9,7 @@ import pytest
 
 from clusterlib.certificates import NODE
 from clusterlib.waymark import OVERLAY
-from cluster_under_test import REDIRECTOR, TIMEOUT_S
+from cluster_under_test import REDIRECTOR
 from manifestlib import tree
 from memory import exhaust_memory, occupied
 from overlays import changed
@@ -134,6 +134,8 @@ def test_redirectors_that_were_scaled_away_ship_their_clicks_when_they_come_back
         visitors.wait_for_clicks(4 * CLICKS)
         set_least(cluster, 1)
         scale(cluster, 1)
+        # What is ending ships its clicks if Kafka is back before its end.
+        wait_until(lambda: len(cluster.get("pods", f"--selector=app.kubernetes.io/name={REDIRECTOR}")["items"]) == 1, "the end of three redirectors")
         visitors.wait_for_clicks(CLICKS)
         cluster.start_kafka()
         visitors.wait_for_clicks(CLICKS)
