@@ -28,23 +28,23 @@ static void add_header(struct request *r, const char *name, const char *value)
 		          LOG_TEXT("request_id", http_exchange_request_id(r->exchange)));
 }
 
+static bool is_read(const struct request *r)
+{
+	enum http_method method = http_exchange_method(r->exchange);
+	return method == HTTP_GET || method == HTTP_HEAD;
+}
+
 bool response_accepts_json(struct request *r)
 {
-	static const char *const json[] = { "application/json" };
+	static const char *const json[] = { "application/json", "application/problem+json" };
 	size_t chosen;
-	if (response_choose_type(http_exchange_joined_header(r->exchange, "Accept"), json, 1,
-	                         &chosen) == OK)
+	if (response_choose_type(http_exchange_joined_header(r->exchange, "Accept"), json,
+	                         is_read(r) ? 1 : 2, &chosen) == OK)
 		return true;
 	response_problem(
 		r, 406, NULL,
 		"This endpoint responds with application/json, which the Accept header excludes.");
 	return false;
-}
-
-static bool is_read(const struct request *r)
-{
-	enum http_method method = http_exchange_method(r->exchange);
-	return method == HTTP_GET || method == HTTP_HEAD;
 }
 
 enum compression response_choose_coding(struct request *r, size_t len)

@@ -78,7 +78,10 @@ enum http_progress response_no_content(struct request *r);
 enum err response_choose_type(const char *accept, const char *const *offered, size_t count,
                               size_t *chosen) MUST_CHECK;
 
-/* True if Accept allows application/json. If false, the response is already complete (406). */
+/*
+ * True if Accept allows application/json, or of a change application/problem+json: generated clients
+ * ask for nothing else where a success has no body. If false, the response is already complete (406).
+ */
 bool response_accepts_json(struct request *r);
 
 /*

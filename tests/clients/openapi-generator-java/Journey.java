@@ -1,5 +1,8 @@
+import java.time.OffsetDateTime;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import okhttp3.Call;
 import org.openapitools.client.ApiClient;
 import org.openapitools.client.api.AccountsApi;
@@ -10,6 +13,7 @@ import org.openapitools.client.auth.HttpBearerAuth;
 import org.openapitools.client.model.Credentials;
 import org.openapitools.client.model.LinkCreation;
 import org.openapitools.client.model.LinksCreation;
+import org.openapitools.client.model.PasswordChange;
 import org.openapitools.client.model.Registration;
 import org.openapitools.client.model.ShareCreation;
 
@@ -44,7 +48,11 @@ class Journey {
     System.out.println("register");
 
     var links = new LinksApi(CLIENT);
-    long id = links.createLink(to(1)).execute().getLink().getId();
+    long id = links.createLink(to(1).expiresAt(OffsetDateTime.now().plusDays(1))).execute().getLink().getId();
+    // Models leave null out.
+    var headers = new HashMap<>(Map.of("Content-Type", "application/json", "Accept", "application/json"));
+    CLIENT.execute(CLIENT.buildCall(CLIENT.getBasePath(), "/api/links/" + id, "PATCH", List.of(), List.of(), "{\"expires_at\": null}".getBytes(), headers, new HashMap<>(), new HashMap<>(), new String[] {"accessToken"}, null));
+    check(links.getLink(id).execute().getLink().getExpiresAt() == null, "expires_at");
     System.out.println("create");
     var results = links.createLinks(new LinksCreation().links(List.of(to(2), to(3)))).execute().getResults();
     check(results.get(1).getStatus() == 201, "bulk");
@@ -68,6 +76,8 @@ class Journey {
     new SharesApi(CLIENT).createShare(new ShareCreation().linkId(id)).execute();
     System.out.println("share");
     ask(statistics.streamVisits().buildCall(null), "text/event-stream");
+    // A success without a body. It ends the token.
+    accounts.changePassword(new PasswordChange().currentPassword(password).newPassword("another " + password)).execute();
     System.out.println("live");
     System.exit(0);
   }
