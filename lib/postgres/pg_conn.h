@@ -48,10 +48,11 @@ struct pg_result;
 	        "how long a request waits for a free connection; a new one may take half of it")
 
 /*
- * Checks the value of PG_URL: syntax, ports, sslmode and certificate files. Returns the number of
- * problems and appends one line for each to problems, without any part of a password. Does not
- * connect. Stricter than libpq: a URL has no unescaped "@" but the one before the host, and no
- * unescaped "?" in a password.
+ * Checks the value of PG_URL: syntax, ports, sslmode and certificate files, with PGSSLMODE and
+ * PGSSLROOTCERT of the environment. Returns the number of problems and appends one line for each to
+ * problems, without any part of a password. Does not connect. Stricter than libpq: a URL has no
+ * unescaped "@" but the one before the host, no unescaped "?" in a password, and no other sslmode
+ * than PGSSLMODE.
  */
 size_t pg_conn_url_check(const char *url, struct strbuf *problems);
 

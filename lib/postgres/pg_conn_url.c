@@ -1,4 +1,5 @@
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
@@ -23,14 +24,26 @@ static size_t check_ports(const char *ports, struct strbuf *problems)
 	}
 }
 
+/* libpq prefers the URL's, so one of a provider's guide would weaken what the manifests demand. */
+static size_t check_sslmode(const char *value, struct strbuf *problems)
+{
+	const char *demanded = getenv("PGSSLMODE");
+	size_t wrong =
+		env_check_one_of(value, "disable, allow, prefer, require, verify-ca, verify-full",
+	                         false, NAME ": sslmode", problems);
+	if (wrong == 0 && demanded && demanded[0] && strcmp(value, demanded) != 0)
+		wrong = env_check_reject(NAME, value, strlen(value),
+		                         "is its sslmode, and PGSSLMODE another one: leave one out",
+		                         problems);
+	return wrong;
+}
+
 static size_t check_option(const char *keyword, const char *value, struct strbuf *problems)
 {
 	if (strcmp(keyword, "port") == 0)
 		return check_ports(value, problems);
 	if (strcmp(keyword, "sslmode") == 0)
-		return env_check_one_of(value,
-		                        "disable, allow, prefer, require, verify-ca, verify-full",
-		                        false, NAME ": sslmode", problems);
+		return check_sslmode(value, problems);
 	if (strcmp(keyword, "sslrootcert") == 0 || strcmp(keyword, "sslcert") == 0 ||
 	    strcmp(keyword, "sslkey") == 0)
 		return env_check_file(value, NAME, problems);
@@ -87,5 +100,8 @@ size_t pg_conn_url_check(const char *url, struct strbuf *problems)
 			wrong += check_option(each->keyword, each->val, problems);
 	}
 	PQconninfoFree(options);
+	const char *authorities = getenv("PGSSLROOTCERT");
+	if (authorities && strcmp(authorities, "system") != 0)
+		wrong += env_check_file(authorities, "PGSSLROOTCERT", problems);
 	return wrong;
 }

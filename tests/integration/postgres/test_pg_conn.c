@@ -287,7 +287,7 @@ TEST_CASE(never_logs_the_password)
 TEST_CASE(checks_whether_a_url_is_valid)
 {
 	struct strbuf problems;
-	strbuf_init(&problems, 1024);
+	strbuf_init(&problems, SIZE_MAX);
 	assert_int_equal(
 		pg_conn_url_check("postgresql://u:p@h:5432/d?application_name=x", &problems), 0);
 	assert_int_equal(pg_conn_url_check("host=h dbname=d", &problems), 0);
@@ -302,6 +302,15 @@ TEST_CASE(checks_whether_a_url_is_valid)
 	assert_int_equal(pg_conn_url_check("postgresql://u:1/sesame@h/d", &problems), 1);
 	assert_int_equal(pg_conn_url_check("postgresql://u:p?sesame@h/d", &problems), 1);
 	assert_null(strstr(problems.data, "sesame"));
+	setenv("PGSSLMODE", "verify-full", 1);
+	assert_int_equal(pg_conn_url_check("postgresql://h/d?sslmode=verify-full", &problems), 0);
+	assert_int_equal(pg_conn_url_check("postgresql://h/d?sslmode=require", &problems), 1);
+	assert_non_null(strstr(problems.data, "\"require\" is its sslmode, and PGSSLMODE"));
+	unsetenv("PGSSLMODE");
+	setenv("PGSSLROOTCERT", "/nowhere.pem", 1);
+	assert_int_equal(pg_conn_url_check("postgresql://h/d", &problems), 1);
+	assert_non_null(strstr(problems.data, "PGSSLROOTCERT: /nowhere.pem cannot be read"));
+	unsetenv("PGSSLROOTCERT");
 	strbuf_clear(&problems);
 }
 
