@@ -39,6 +39,7 @@ HERE = {
     "samples": True,
     "images": {"registry": "localhost/waymark", "digests": None, "pullPolicy": "Never"},
     "hosts": {"scheme": "http"},
+    "ingress": {"links": {"tlsSecret": ""}, "api": {"tlsSecret": ""}},
     "trustedProxies": ["10.244.0.0/16"],
     "postgres": store("postgres", ports=[5432]),
     "redis": store("redis", address="redis:6379", certificateName="redis"),

@@ -126,7 +126,7 @@ OTHERS = {
     "annotations": {"a": "b"}, "labels": {"a": "b"}, "nodeSelector": {"a": "b"}, "tolerations": [{"key": "a", "operator": "Exists"}], "affinity": {"nodeAffinity": {}},
     "topologySpreadConstraints": [{"maxSkew": 2, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}],
     "extraEnv": [{"name": "A", "value": "b"}], "extraEnvFrom": [{"secretRef": {"name": "a"}}], "securityContext": {"runAsUser": 70000},
-    "extraVolumes": [{"name": "a", "emptyDir": {}}], "extraVolumeMounts": [{"name": "a", "mountPath": "/a"}],
+    "extraVolumes": [{"name": "a", "emptyDir": {}}], "extraVolumeMounts": [{"name": "secrets", "mountPath": "/a"}],
     "authorityKeys": {"kafka.pem": {"name": "waymark-cluster-ca-cert", "key": "ca.crt"}},
     "secretKeys": {name: {"name": "a", "key": "b"} for name in ("pg-url", "redis-url", "kafka-password", "jwt-secret", "smtp-url")}, "config": {}, "resources": {"requests": {"cpu": "3"}},
     "migrate.config": {"MIGRATE_WAIT_S": "7"}, "topics.config": {"TOPICS_TIMEOUT_MS": "7"},
@@ -160,10 +160,11 @@ LEAVES = [
 
 def test_each_value_changes_an_object(render):
     modes = {by: ON | {"autoscaling": {"by": by}} for by in ("keda", "cpu")} | {"tokens": ON | {"kafka": {"mechanism": "OAUTHBEARER", "tokenUrl": "https://id.example"}}}
+    modes["plain"] = ON | {"ingress": {host: {"tlsSecret": ""} for host in ("links", "api")}}
     before = {mode: render(values).things for mode, values in modes.items()}
     same = []
     for path, schema in LEAVES:
-        mode = "cpu" if path.endswith("cpuPercent") else "tokens" if re.search("token|scope", path) else "keda"
+        mode = "cpu" if path.endswith("cpuPercent") else "tokens" if re.search("token|scope", path) else "plain" if path == "hosts.scheme" else "keda"
         if render(merged(modes[mode], path, other(path, schema))).things == before[mode]:
             same.append(path)
     assert same == []
@@ -261,7 +262,7 @@ WRONG = [
     ("no broker", {"kafka": {"brokers": None}}, "kafka: brokers is required"),
     ("no component", {"janitor": None}, "janitor is required"),
     ("tokens without their mechanism", {"kafka": {"tokenUrl": "https://id.example"}}, "OAUTHBEARER needs kafka.tokenUrl, which no other has"),
-    ("a path that the programs add", {"tracing": {"endpoint": "http://otel:4318/v1/traces"}}, "tracing.endpoint: Must not validate"),
+    ("a path that the programs add", {"tracing": {"endpoint": "http://otel:4318/v1/traces"}}, "tracing.endpoint: http://otel:4318/v1/traces must be for OTLP over HTTP"),
     ("a tag with a comment", {"images": {"tag": "1.0 # x"}}, "images.tag: Does not match pattern"),
     ("a class of no name", {"ingress": {"className": "Nginx Class"}}, "ingress.className: Does not match pattern"),
     ("a Gateway of no name", {"gateway": {"parentRefs": [{"name": "Public_GW"}]}}, "gateway.parentRefs.0.name: Does not match pattern"),
@@ -276,9 +277,21 @@ WRONG = [
     ("a network of too many groups", {"kafka": {"network": {"cidrs": ["1:2:3:4:5:6:7:8::/128"]}}}, "kafka.network: 1:2:3:4:5:6:7:8::/128 must be a network"),
     ("a peer of two kinds", {"kafka": {"network": {"peers": [{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}]}}}, "kafka.network.peers.0: Must have at most 1 properties"),
     ("an exception from another network", {"kafka": {"network": {"peers": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16", "192.168.0.0/16"]}}]}}}, "192.168.0.0/16 must be a part of the network"),
-    ("an hour that no day has", {"dayTwo": {"backup": {"schedule": "0 99 * * *"}}}, "dayTwo.backup.schedule: Must not validate"),
+    ("an hour that no day has", {"dayTwo": {"backup": {"schedule": "0 99 * * *"}}}, "dayTwo.backup.schedule: 0 99 * * * has a minute, hour"),
     ("a label with a space", {"linksApi": {"pods": {"labels": {"team": "links and more"}}}}, "linksApi.pods.labels.team: Does not match pattern"),
     ("a label of no name", {"pods": {"nodeSelector": {"/zone": "a"}}}, 'Property name of "/zone" does not match'),
+    ("a mount of no volume", {"janitor": {"pods": {"extraVolumeMounts": [{"name": "geo", "mountPath": "/geo"}]}}}, "extraVolumeMounts of janitor: no volume is called geo"),
+    ("a volume of a name that is taken", {"pods": {"extraVolumes": [{"name": "secrets", "emptyDir": {}}]}}, "the chart has a volume secrets itself"),
+    ("a mount over another", {"pods": {"extraVolumes": [{"name": "a", "emptyDir": {}}], "extraVolumeMounts": [{"name": "a", "mountPath": "/run/secrets/waymark"}]}}, "two are at /run/secrets/waymark"),
+    ("root", {"janitor": {"pods": {"securityContext": {"runAsUser": 0}}}}, "securityContext of janitor: runAsUser 0 contradicts runAsNonRoot"),
+    ("the port of another protocol", {"tracing": {"endpoint": "http://otel:4317"}}, "tracing.endpoint: http://otel:4317 must be for OTLP over HTTP"),
+    ("proxies that may not connect", {"networkPolicies": {"visitors": {"cidrs": ["10.99.0.0/24"], "peers": []}}}, "visitors lets none of trustedProxies connect"),
+    ("a store outside of its network", {"redis": {"address": "10.77.1.4:6378"}}, "redis.network does not have the address 10.77.1.4:6378"),
+    ("Jobs that a changed Secret would run", {"pods": {"annotations": {"reloader.stakater.com/auto": "true"}}}, "reloader.stakater.com/auto would run the Job at each change of a Secret"),
+    ("a certificate that two Ingresses order", {"ingress": {host: {"tlsSecret": "one", "annotations": {"cert-manager.io/cluster-issuer": "le"}} for host in ("links", "api")}}, "cert-manager would write one for one of the two hosts"),
+    ("certificates for http", {"hosts": {"scheme": "http"}}, "hosts.scheme: http contradicts ingress.links.tlsSecret"),
+    ("two headers of addresses", {"redirector": {"config": {"CLIENT_IP_HEADER": "X-Real-IP"}}}, "config.CLIENT_IP_HEADER must be the same of redirector and linksApi"),
+    ("places of one service only", {"redirector": {"config": {"GEOIP_DB": "/geo/city.mmdb"}}}, "config.GEOIP_DB must be the same of redirector and analyticsConsumer"),
     ("a Secret's key without the Secret", {"janitor": {"secretKeys": {"pg-url": {"key": "uri"}}}}, "janitor.secretKeys.pg-url: name is required"),
 ]
 
@@ -300,17 +313,35 @@ pods:
   securityContext: {runAsUser: null, runAsGroup: null, fsGroup: null}
   affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}
   topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]
+  extraVolumes: [{name: own, configMap: {name: redirector}}]
+  extraVolumeMounts: [{name: own, mountPath: /own, readOnly: true}]
 networkPolicies: {enabled: false}
+authorities: acme-authorities
+ingress: {hosts: [links]}
+topics: {enabled: false}
+migrate: {enabled: false}
+analyticsConsumer: {config: {GEOIP_DB: /own/city.mmdb, WORKERS: "4"}}
+redirector: {secret: acme-redirector, config: {GEOIP_DB: /own/city.mmdb, OPERATOR_LOGO_FILE: /own/logo.svg}}
 """
 
 
 def test_the_check_of_own_values_accepts_what_the_documents_name(tmp_path):
     file = tmp_path / "own.yaml"
     check = [tree.ROOT / "tools/lint/manifests", "--values", file]
-    for values, status in ((OWN, 0), (OWN + "linksApi: {config: {CORS_ORIGINS: '*'}}", 1)):
+    cases = [
+        (OWN, 0, "valid"),
+        (OWN + "linksApi: {config: {CORS_ORIGINS: '*'}}", 1, "CORS_ORIGINS"),
+        (OWN + "kafka: {tls: true}", 1, "kafka is there twice"),
+        ("images: registry: r.acme.io", 1, "own.yaml: mapping values are not allowed here"),
+        (OWN + "linksApi: {config: {OPERATOR_LOGO_FILE: /elsewhere/logo.svg}}", 1, "OPERATOR_LOGO_FILE: no volume provides /elsewhere/logo.svg"),
+        (OWN.replace("GEOIP_DB: /own/city.mmdb, OP", "GEOIP_DB: /own/city.mmdb, MEMORY_CACHE_BYTES: '4294967296', OP"), 1, "MiB of memory, but the limit is 672Mi"),
+        (OWN.replace("mechanism: certificate", "mechanism: none, tls: false").replace("topics: {enabled: false}", "topics: {enabled: true}").replace('"4"', '"2"'), 0, "valid"),
+    ]
+    for values, status, words in cases:
         file.write_text(values)
         run = subprocess.run(check, capture_output=True, text=True)
-        assert run.returncode == status, run.stdout + run.stderr
+        assert run.returncode == status and words in run.stdout, run.stdout + run.stderr
+        assert "own.yaml: " in run.stdout or ("leads to links-api" in run.stderr and "leads to redirector" not in run.stderr)
 
 
 # --- objects ---

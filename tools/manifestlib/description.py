@@ -14,7 +14,15 @@ STOP_S = 5
 PROXIES_MAX = {4: 2**16, 6: 2**64}
 # What a file system of this size needs for itself, and keeps for root.
 FILE_SYSTEM = 1.15
-UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+# What a program needs in any case, and for each unit of a variable, in bytes.
+MEMORY = {
+    "redirector": (90 * 2**20, {"MEMORY_CACHE_BYTES": 1, "SLUG_BLOOM_FILTER_SLUGS": 1.2, "HTTP_CONNECTIONS": 31000}),
+    "links-api": (160 * 2**20, {"HTTP_BODIES_MAX_BYTES": 1}),
+}
+# Where the manifests mount volumes of their own, and where the images have files.
+OWN_MOUNTS = ("/run/", "/var/lib/waymark/")
+OF_IMAGES = "/usr/share/waymark/"
+UNITS = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 def containers(rendering):
@@ -45,30 +53,47 @@ def check_variables(rendering):
         for name in values:
             if not programs.is_known(program, name):
                 yield f"{workload.where}: {program} --help does not list {name}"
-        yield from (f"{workload.where}: {program} --check-config: {line}" for line in programs.check_config(program, values))
+        known = {name: value for name, value in values.items() if not (rendering.is_own and is_of_site(container, value))}
+        yield from (f"{workload.where}: {program} --check-config: {line}" for line in programs.check_config(program, known))
 
 
 def files_of(rendering, volume):
-    """The files of a volume with keys of Secrets or a ConfigMap."""
+    """The files of a volume with keys of Secrets or a ConfigMap. None: only the cluster knows."""
     found = set()
     for source in volume.get("projected", {}).get("sources", [volume]):
+        kind = "Secret" if "secret" in source else "ConfigMap"
         named = source.get("secret") or source.get("configMap") or {}
         name = named.get("secretName") or named.get("name")
-        thing = rendering.find("Secret", name) or rendering.find("ConfigMap", name)
-        found |= {item["path"] for item in named["items"]} if "items" in named else set(thing.get("data", {})) if thing else given().get(name, set())
+        thing = rendering.find(kind, name)
+        if "items" in named:
+            found |= {item["path"] for item in named["items"]}
+        elif thing or (kind, name) in given():
+            found |= set(thing.get("data", {})) if thing else given()[kind, name]
+        else:
+            return None
     return found
 
 
+def mount_of(container, path):
+    """The mount of the container that holds the file, or None."""
+    return next((each for each in container.get("volumeMounts", []) if f"{path}/".startswith(each["mountPath"].rstrip("/") + "/")), None)
+
+
+def is_of_site(container, path):
+    """True for a file of a volume that a site's values add: this machine does not have it."""
+    return not path.startswith(OWN_MOUNTS) and mount_of(container, path) is not None
+
+
 def check_files(rendering):
-    """Each variable with a path below /run names a file that a volume provides."""
+    """Each variable with the path of a file names one that a volume or the image provides."""
     for workload, container, values in environments(rendering):
         volumes = {volume["name"]: volume for volume in workload.pod.get("volumes", [])}
-        mounts = {mount["mountPath"]: volumes.get(mount["name"], {}) for mount in container.get("volumeMounts", [])}
         for name, path in values.items():
-            if not path.startswith("/run/"):
+            if not path.startswith("/") or path.startswith(OF_IMAGES):
                 continue
-            folder, _, key = path.rpartition("/")
-            if key not in files_of(rendering, mounts.get(folder, {})):
+            mount = mount_of(container, path)
+            files = files_of(rendering, volumes[mount["name"]]) if mount and mount["name"] in volumes else None
+            if not mount or (files is not None and path.removeprefix(mount["mountPath"].rstrip("/") + "/") not in files):
                 yield f"{workload.where}: {name}: no volume provides {path}"
 
 
@@ -96,6 +121,11 @@ def check_ports(rendering):
                 yield f"{name_of(monitor)}: the rules know {workload.where} as job {program} alone"
 
 
+def has_other_topics(rendering):
+    """True if the Job topics is left out, or has another file than deploy/topics.conf."""
+    return not any(program == "waymark-topics" and "TOPICS_FILE" not in values for _, _, program, values in containers(rendering))
+
+
 def check_topics(rendering):
     """KEDA, in another namespace, asks the consumers for their lag. They have no more workers than partitions: one without is idle."""
     topic = "waymark.redirects.v1"
@@ -108,13 +138,13 @@ def check_topics(rendering):
         for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject"):
             if program == "analytics-consumer" and scaler["spec"]["scaleTargetRef"]["name"] == workload.name:
                 workers = int(value_of(program, values, "WORKERS")) * (scaler["spec"].get("maxReplicas") or scaler["spec"].get("maxReplicaCount"))
-                if workers > tree.topics()[topic]:
+                if workers > tree.topics()[topic] and not has_other_topics(rendering):
                     yield f"{name_of(scaler)}: {workers} workers are more than the {tree.topics()[topic]} partitions of {topic}"
 
 
 def bytes_of(quantity):
-    number, unit = re.fullmatch(r"([0-9]+)([KMGT]i)?", str(quantity)).groups()
-    return int(number) * UNITS.get(unit, 1)
+    number, unit = re.fullmatch(r"([0-9.]+)([a-zA-Z]*)", str(quantity)).groups()
+    return float(number) * UNITS[unit]
 
 
 def check_journal(rendering):
@@ -134,6 +164,16 @@ def check_journal(rendering):
             yield f"{workload.where}: a full journal ({most} bytes) does not fit into {room}"
         if claim and set(workload.thing["spec"].get("persistentVolumeClaimRetentionPolicy", {}).values()) - {"Retain"}:
             yield f"{workload.where}: a claim that is deleted with its pod takes the clicks in its journal with it"
+
+
+def check_memory(rendering):
+    """What the program may take by its variables fits into the limit of its container (docs/scaling.md)."""
+    for workload, container, program, values in containers(rendering):
+        limit = container.get("resources", {}).get("limits", {}).get("memory")
+        needed, names = MEMORY.get(program, (0, {}))
+        needed += sum(each * int(value_of(program, values, name)) for name, each in names.items())
+        if limit and bytes_of(limit) < needed:
+            yield f"{workload.where}: {', '.join(names)} need {needed / 2**20:.0f} MiB of memory, but the limit is {limit}"
 
 
 def check_health(rendering):
@@ -225,7 +265,7 @@ def check_versions(rendering):
             yield f"{workload.where}: the name must end in the version, because a Job cannot be changed"
 
 
-CHECKS = (check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_journal, check_health, check_drain, check_hosts, check_versions)
+CHECKS = (check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_journal, check_memory, check_health, check_drain, check_hosts, check_versions)
 
 
 def check(rendering):

@@ -107,7 +107,7 @@ def substitute(name, value, folder, samples):
         return str(path)
     if name == "GEOIP_DB":
         return ""
-    if name in ("KAFKA_SSL_CA_FILE", "REDIS_SSL_CA_FILE"):
+    if name in ("KAFKA_SSL_CA_FILE", "REDIS_SSL_CA_FILE", "PGSSLROOTCERT"):
         return AUTHORITIES
     sample = samples.get(path.name) if value.startswith("/run/secrets/") else None
     if sample is None:

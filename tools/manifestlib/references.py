@@ -16,11 +16,11 @@ PROBES = {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe":
 
 @functools.cache
 def given():
-    """The Secrets and ConfigMaps that operators provide by docs/operations.md: {name: keys}."""
-    rows = re.findall(r"^\| (?:Secret|ConfigMap) `([a-z0-9-]+)` \| ([^|]+) \|", (tree.ROOT / DOCUMENT).read_text(), re.M)
-    found = {name: set(re.findall(r"`([a-z0-9.-]+)`", keys)) for name, keys in rows}
+    """The Secrets and ConfigMaps that operators provide by docs/operations.md: {(kind, name): keys}."""
+    rows = re.findall(r"^\| (Secret|ConfigMap) `([a-z0-9-]+)` \| ([^|]+) \|", (tree.ROOT / DOCUMENT).read_text(), re.M)
+    found = {(kind, name): set(re.findall(r"`([a-z0-9.-]+)`", keys)) for kind, name, keys in rows}
     # Who logs in to Kafka by a certificate has it in place of the password.
-    return {name: keys | ({"kafka.crt", "kafka.key"} if "kafka-password" in keys else set()) for name, keys in found.items()}
+    return {each: keys | ({"kafka.crt", "kafka.key"} if "kafka-password" in keys else set()) for each, keys in found.items()}
 
 
 def ports_of(workload):
@@ -61,6 +61,12 @@ def check_routes(rendering):
                 yield f"{name_of(route)}: there is no Service {name} with port {port}"
 
 
+def unreached(rendering):
+    """The services that no route leads to, as a site may want it."""
+    reached = {name for route in rendering.all("Ingress") + rendering.all("HTTPRoute") for _, name, _ in backends(route)}
+    return [name for name in ("redirector", "links-api") if name not in reached]
+
+
 def check_scalers(rendering):
     scalers = rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject")
     scaled = [scaler["spec"]["scaleTargetRef"]["name"] for scaler in scalers]
@@ -90,7 +96,7 @@ def check_named(rendering):
     """ConfigMaps and Secrets exist, or docs/operations.md asks operators for them, or a site's values name them."""
     named = {(*each, workload.where) for workload in rendering.workloads for each in named_of(workload)}
     for kind, name, where in sorted(named):
-        if not rendering.find(kind, name) and name not in {*given(), *rendering.named}:
+        if not rendering.find(kind, name) and (kind, name) not in given() and name not in rendering.named:
             yield f"{where}: there is no {kind} {name}, and {DOCUMENT} does not list it"
     for thing in rendering.all("ConfigMap") + rendering.all("Secret"):
         if (thing["kind"], thing["metadata"]["name"]) not in {each[:2] for each in named}:
@@ -109,7 +115,8 @@ def images(rendering):
 
 def check_programs(rendering):
     apps = {workload.app for workload in rendering.workloads}
-    yield from (f"{name} is missing" for name in programs.PROGRAMS if name not in apps)
+    needed = programs.SERVICES if rendering.is_own else programs.PROGRAMS  # a site may run the Jobs by other means
+    yield from (f"{name} is missing" for name in needed if name not in apps)
     for workload in rendering.workloads:
         for container in workload.containers:
             image, program = image_of(container), programs.PROGRAMS.get(container["name"])

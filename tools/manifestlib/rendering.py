@@ -94,6 +94,27 @@ def render_chart(name, *values, is_own=False):
     return Rendering(name, [thing for thing in yaml.load_all(run.stdout, Loader=yaml.CSafeLoader) if thing], named, is_own)
 
 
+def repeated_keys(path):
+    """Sentences about keys that a file of values has twice in one map, of which Helm keeps the last one without a word, or why the
+    file cannot be read."""
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    def read_map(loader, node):
+        names = [str(key.value) for key, _ in node.value]
+        found.extend(f"{path}: {name} is there twice in line {node.start_mark.line + 1} and below" for name in set(names) if names.count(name) > 1)
+        return loader.construct_mapping(node, deep=True)
+
+    found = []
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, read_map)
+    try:
+        yaml.load(pathlib.Path(path).read_text(), Loader=Loader)
+    except (OSError, yaml.YAMLError) as error:
+        return [f"{path}: {error}"]
+    return found
+
+
 def names_in(values):
     """The names of Secrets and ConfigMaps in values of the chart."""
     if isinstance(values, list):

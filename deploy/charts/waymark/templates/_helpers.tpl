@@ -112,7 +112,7 @@ The variables by which the pods of a component reach its stores.
 {{- if has "postgres" .stores }}
 PG_URL_FILE: /run/secrets/waymark/pg-url
 {{- if $values.postgres.tls }}
-PGSSLMODE: verify-full
+PGSSLMODE: verify-{{ $values.postgres.verify }}
 PGSSLROOTCERT: /run/waymark/authorities/postgres.pem
 {{- end }}
 {{- end }}
@@ -244,6 +244,31 @@ The template of the pods of a component.
 {{- if $hasStunnel }}
 {{- $volumes = append $volumes (dict "name" "redis-tls" "configMap" (dict "name" "redis-tls")) }}
 {{- $_ := set $annotations "checksum/redis-tls" (include "waymark.stunnel" .root | sha256sum) }}
+{{- end }}
+{{- if and $pods.securityContext.runAsNonRoot (eq (toString $pods.securityContext.runAsUser) "0") }}
+{{- fail (printf "securityContext of %s: runAsUser 0 contradicts runAsNonRoot" .name) }}
+{{- end }}
+{{- range $name, $_ := $annotations }}
+{{- if and $isJob (hasPrefix "reloader.stakater.com/" $name) }}
+{{- fail (printf "annotations of %s: %s would run the Job at each change of a Secret. Give it to the pods of services alone" $.name $name) }}
+{{- end }}
+{{- end }}
+{{- $names := ternary (list "journal") list (eq .name "redirector") }}
+{{- range $volumes }}
+{{- if and (has .name $names) (ne .name "journal") }}
+{{- fail (printf "extraVolumes of %s: the chart has a volume %s itself, or two have this name" $.name .name) }}
+{{- end }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- $paths := list }}
+{{- range $mounts }}
+{{- if not (has .name $names) }}
+{{- fail (printf "extraVolumeMounts of %s: no volume is called %s" $.name .name) }}
+{{- end }}
+{{- if has .mountPath $paths }}
+{{- fail (printf "extraVolumeMounts of %s: two are at %s" $.name .mountPath) }}
+{{- end }}
+{{- $paths = append $paths .mountPath }}
 {{- end }}
 {{- if not $isJob }}
 {{- $annotations = merge $annotations (dict "prometheus.io/scrape" "true" "prometheus.io/port" "9090") }}
@@ -398,12 +423,16 @@ spec:
       envFrom:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+      {{- with $mounts }}
       volumeMounts:
-        {{- toYaml $mounts | nindent 8 }}
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
       securityContext:
         {{- include "waymark.containerSecurity" . | nindent 8 }}
       resources:
         {{- toYaml .component.resources | nindent 8 }}
+  {{- with $volumes }}
   volumes:
-    {{- toYaml $volumes | nindent 4 }}
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
 {{- end }}
