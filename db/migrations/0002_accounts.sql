@@ -15,7 +15,7 @@ CREATE TABLE users (
     token_generation bigint NOT NULL DEFAULT 0,
     -- What the user has chosen for the dashboard. NULL = as the browser says.
     tz               text CHECK (length(tz) BETWEEN 1 AND 47), -- an IANA time zone
-    locale           text CHECK (length(locale) BETWEEN 2 AND 11), -- BCP 47: de, pt-BR
+    locale           text CHECK (length(locale) BETWEEN 2 AND 12), -- BCP 47: de, pt-BR
     theme            text NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
     workspace_id     bigint CHECK (workspace_id > 0), -- the one that the dashboard opened last; it need not be one of theirs any more
     -- When its owner proved that mail to it arrives.

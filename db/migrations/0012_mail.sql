@@ -6,7 +6,7 @@ CREATE TABLE mail_outbox (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind            text COLLATE "C" NOT NULL CHECK (length(kind) BETWEEN 1 AND 32),
     address         text COLLATE "C" NOT NULL CHECK (length(address) BETWEEN 3 AND 254),
-    locale          text NOT NULL DEFAULT '' CHECK (length(locale) <= 11), -- BCP 47; '' = the default
+    locale          text NOT NULL DEFAULT '' CHECK (length(locale) <= 12), -- BCP 47; '' = the default
     workspace_id    bigint, -- whose audit log tells of its end; NULL = none
     data            jsonb NOT NULL CHECK (length(data::text) <= 65536), -- may contain the secret of a one-time link
     created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -18,7 +18,7 @@
 
 struct outgoing {
 	int64_t id, created_at_us, attempts, failures;
-	char kind[33], address[MAIL_ADDRESS_SIZE], locale[12];
+	char kind[33], address[MAIL_ADDRESS_SIZE], locale[13];
 	/* Owned; NULL: no mail was due. */
 	struct json *data;
 };

@@ -14,7 +14,7 @@
 
 struct person {
 	int64_t id;
-	char email[MAIL_ADDRESS_SIZE], locale[12];
+	char email[MAIL_ADDRESS_SIZE], locale[13];
 	/* Gets mails of this kind. */
 	bool wants;
 };

@@ -27,8 +27,8 @@ enum err user_store_parse_role(const char *name, enum user_role *role) MUST_CHEC
 #define USER_NAME_CHARS_MAX 100
 #define USER_NAME_SIZE (USER_NAME_CHARS_MAX * 4 + 1)
 
-#define USER_TZ_SIZE 48 /* as TIME_ZONES_NAME_SIZE */
-#define USER_LOCALE_SIZE 12
+#define USER_TZ_SIZE 48     /* as TIME_ZONES_NAME_SIZE */
+#define USER_LOCALE_SIZE 13 /* kok-Deva-356 */
 #define USER_THEME_SIZE 7
 #define USER_SETTINGS_TZ_DETAIL "must be null or an IANA time zone like Europe/Berlin"
 
